@@ -17,6 +17,7 @@ using Entry = Module::FunctionEntry;
 /// The global functions that a function mentions.
 std::vector<Name> mentioned_globals(const Function* function) {
   std::vector<Name> names;
+  if (!function->contains(ExprPart::kGlobal)) return names;
   std::unordered_set<Name> seen;
   post_order(function, [&](const Expr* expr) {
     const auto* global = expr->as<GlobalVar>();
@@ -193,19 +194,19 @@ class DataUses {
 };
 
 /// True if everything in a function is typed, against the current signatures and data types. Global
-/// variables carry the signature that they were inferred against.
+/// variables carry the signature that they were inferred against. Settled nodes are not looked
+/// into.
 bool up_to_date(const Function* function, const Context& context) {
-  if (function->type() == nullptr) return false;
-  bool typed = true;
   DataUses data(context.module);
-  post_order(function, [&](const Expr* expr) {
-    if (expr->type() == nullptr) {
-      typed = false;
-    } else if (!typed) {
-      return;
-    } else if (!data.hold(expr)) {
-      typed = false;
-    } else if (const auto* global = expr->as<GlobalVar>()) {
+  PointerSet<Expr> seen;
+  std::vector<const Expr*> stack{function};
+  while (!stack.empty()) {
+    const Expr* expr = stack.back();
+    stack.pop_back();
+    if (expr->settled()) continue;
+    if (!expr->has_one_owner() && !seen.insert(expr)) continue;
+    if (expr->type() == nullptr || !data.hold(expr)) return false;
+    if (const auto* global = expr->as<GlobalVar>()) {
       auto signature = context.signatures.find(global->name());
       const Type* known = signature == context.signatures.end() ? nullptr : signature->second.get();
       if (known == nullptr) {
@@ -213,10 +214,11 @@ bool up_to_date(const Function* function, const Context& context) {
         const Function* other = context.module.function(global->name());
         known = other == nullptr ? nullptr : other->type();
       }
-      typed &= known != nullptr && types_equal(known, expr->type());
+      if (known == nullptr || !types_equal(known, expr->type())) return false;
     }
-  });
-  return typed;
+    for (const ExprRef& operand : expr->operands()) stack.push_back(operand.get());
+  }
+  return true;
 }
 
 using Members = std::vector<const Entry*>;
@@ -240,15 +242,20 @@ void copy_functions(Module& module, const Members& members) {
   }
 }
 
-// Errors are reported on copies: reporting needs types, which the nodes do not get.
-void report_group(const Module& module, const std::vector<size_t>& group, bool is_entry,
+// Errors are reported on copies: reporting needs types, which the nodes do not get. If the copies
+// have none, the error was that settled nodes have the types of variables as these were: then the
+// module has the copies.
+void report_group(Module& module, const std::vector<size_t>& group, bool is_entry,
                   Context& context) {
   Module apart = module;
   copy_functions(apart, members_of(apart, group));
   Context inner(apart);
   inner.signatures = context.signatures;
   inner.explained = context.explained;
-  Inferencer(inner, Nodes::kOwn).infer_group(members_of(apart, group), is_entry);
+  const Members members = members_of(apart, group);
+  if (Inferencer(inner, Nodes::kOwn).infer_group(members, is_entry) == GroupResult::kTyped) {
+    for (const Entry* member : members) module.update_function(member->name, member->function);
+  }
   context.signatures = std::move(inner.signatures);
   context.explained = inner.explained;
   for (Diagnostic& diagnostic : inner.sink.take()) context.sink.add(std::move(diagnostic));
@@ -329,7 +336,7 @@ TypeRef infer_expr_type(const ExprRef& expr, const Module& module) {
   TypeRef type = Inferencer(context).infer_root(expr, outcome);
   // Errors are reported on a copy, which may have partly wrong types.
   if (outcome == GroupResult::kFailed)
-    Inferencer(context, Nodes::kOwn).infer_root(copy_nodes(expr), outcome);
+    type = Inferencer(context, Nodes::kOwn).infer_root(copy_nodes(expr), outcome);
   context.sink.throw_if_errors();
   return type;
 }

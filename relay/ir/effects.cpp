@@ -23,15 +23,6 @@ bool is_impure(const Expr* callee) {
   return op != nullptr && operator_acts != nullptr && operator_acts(op->op());
 }
 
-bool mentions_effects(const Expr* root) {
-  bool found = false;
-  visit_each(root, [&](const Expr* expr) {
-    found = is_reference_node(expr) || is_impure(expr);
-    return !found;
-  });
-  return found;
-}
-
 }  // namespace
 
 bool (*operator_acts)(const Operator* op) = nullptr;
@@ -77,7 +68,7 @@ void Effects::analyse(const Module* module, const Expr* root) {
   }
   if (root != nullptr) roots.push_back(root);
   for (const Expr* start : roots) {
-    if (mentions_effects(start)) {
+    if (start->contains(ExprPart::kEffect)) {
       any_ = true;
       break;
     }

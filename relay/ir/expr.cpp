@@ -1,4 +1,5 @@
 #include <relay/ir/constructor_tags.h>
+#include <relay/ir/effects.h>
 #include <relay/ir/expr.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ std::string_view expr_kind_name(ExprKind kind) {
 // ---- Types ------------------------------------------------------------------------------------
 
 void Expr::set_type(TypeRef type) const {
+  settled_.store(false, std::memory_order_relaxed);
   const Type* before = type_.exchange(type.detach(), std::memory_order_acq_rel);
   if (before != nullptr) before->release();
 }
@@ -80,9 +82,37 @@ struct ExprFactory {
     return node;
   }
 
+  // A node that is complete.
   template <class T>
   static Ref<const T> adopt(T* node) {
+    uint8_t parts = own_part(*node);
+    for (const ExprRef& operand : node->operands()) {
+      if (operand) parts |= operand->parts_;
+    }
+    node->parts_ = parts;
     return Ref<const T>::adopt(node);
+  }
+
+  template <class T>
+  static uint8_t own_part(const T& node) {
+    constexpr ExprKind kKind = T::kKind;
+    if constexpr (kKind == ExprKind::kLiteral) {
+      return static_cast<uint8_t>(ExprPart::kNumber);
+    } else if constexpr (kKind == ExprKind::kGlobalVar) {
+      return static_cast<uint8_t>(ExprPart::kGlobal);
+    } else if constexpr (kKind == ExprKind::kConstructor || kKind == ExprKind::kMatch) {
+      return static_cast<uint8_t>(ExprPart::kData);
+    } else if constexpr (kKind == ExprKind::kRefCreate || kKind == ExprKind::kRefRead ||
+                         kKind == ExprKind::kRefWrite) {
+      return static_cast<uint8_t>(ExprPart::kEffect);
+    } else if constexpr (kKind == ExprKind::kOp) {
+      const bool acts = operator_acts != nullptr && operator_acts(node.op());
+      return acts ? static_cast<uint8_t>(ExprPart::kEffect) : uint8_t{0};
+    } else if constexpr (kKind == ExprKind::kTempExpr) {
+      return static_cast<uint8_t>(ExprPart::kTemp);
+    } else {
+      return 0;
+    }
   }
 
   // Never recurses: a node whose last owner goes while another one is being freed waits in a list,

@@ -50,6 +50,15 @@ struct LiteralValue {
   }
 };
 
+/// Parts that an expression may have, at any depth (`Expr::contains`). Each is a bit.
+enum class ExprPart : uint8_t {
+  kNumber = 1,  // a Literal, whose dtype its context decides
+  kGlobal = 2,  // the name of a global function
+  kData = 4,    // a constructor or a match: something of a data type of the module
+  kEffect = 8,  // a reference, or an operator with an effect
+  kTemp = 16,   // a TempExpr
+};
+
 /// Base of all expressions.
 ///
 /// Nodes are shared: a program is a graph. Walk it with the tools of visit.h and rewrite.h, which
@@ -73,6 +82,10 @@ class Expr {
         num_operands_};
   }
 
+  /// True if the expression has such a part; itself and function bodies count. Takes constant time:
+  /// passes use it to leave alone what they have nothing to do in.
+  bool contains(ExprPart part) const { return (parts_ & static_cast<uint8_t>(part)) != 0; }
+
   /// The type that inference published, or null. The type of a function, or of a variable bound to
   /// one, may be a scheme.
   const Type* type() const { return type_.load(std::memory_order_acquire); }
@@ -81,6 +94,10 @@ class Expr {
   void set_type(TypeRef type) const;
   /// Gives a type to a node that has none. False if the node has another type, which stays.
   bool publish_type(const TypeRef& type) const;
+  /// True if inference has found that the types of this node and of all nodes below it follow from
+  /// those of its free variables alone. Then they hold wherever these variables have their types.
+  bool settled() const { return settled_.load(std::memory_order_acquire); }
+  void settle() const { settled_.store(true, std::memory_order_release); }
 
   bool has_one_owner() const { return refs_.load(std::memory_order_relaxed) == 1; }
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -98,6 +115,8 @@ class Expr {
   mutable std::atomic<uint32_t> refs_{1};
   ExprKind kind_;
   uint8_t operands_offset_ = 0;
+  uint8_t parts_ = 0;
+  mutable std::atomic<bool> settled_{false};
   uint32_t num_operands_ = 0;
   Span span_;
   mutable std::atomic<const Type*> type_{nullptr};

@@ -27,6 +27,7 @@ CallGraph::CallGraph(const Module& module) {
       if (global->name() == entry.name) caller.calls_itself = true;
       if (seen.insert(global->name()).second) caller.callees.push_back(global->name());
     };
+    if (!entry.function->contains(ExprPart::kGlobal)) continue;
     post_order(entry.function.get(), [&](const Expr* expr) {
       for (const ExprRef& operand : expr->operands()) mention(operand.get());
     });

@@ -25,6 +25,9 @@ class LiteralResolver final : public Rewriter {
   explicit LiteralResolver(Resolve which) : which_(which) {}
 
  private:
+  ExprRef enter(const Expr* expr) override {
+    return expr->contains(ExprPart::kNumber) ? ExprRef() : ExprRef(expr);
+  }
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     if (!resolves(expr, which_)) return rebuild(expr, operands);
     std::optional<NDArray> value = constant_array(expr);
@@ -50,6 +53,7 @@ std::optional<NDArray> constant_array(const Expr* expr) {
 Module resolve_literals(const Module& module, Resolve which) {
   Module result = module;
   for (const auto& entry : module.functions()) {
+    if (!entry.function->contains(ExprPart::kNumber)) continue;
     bool found = false;
     visit_each(entry.function.get(), [&](const Expr* expr) {
       found = resolves(expr, which);
@@ -62,13 +66,6 @@ Module resolve_literals(const Module& module, Resolve which) {
   return result;
 }
 
-bool has_open_literals(const Expr* root) {
-  bool found = false;
-  visit_each(root, [&](const Expr* expr) {
-    found = expr->is<Literal>();
-    return !found;
-  });
-  return found;
-}
+bool has_open_literals(const Expr* root) { return root->contains(ExprPart::kNumber); }
 
 }  // namespace relay

@@ -32,6 +32,7 @@ void Inferencer::step_let(Frame& frame, const Let* let) {
   }
   if (frame.step == 1) {
     frame.step = 2;
+    if (is_function && var->annotation() && known(value)) require_annotation(let);
     Value bound = values_.back();
     Span value_span = use_span(value, let);
     solver_.set_span(value_span);
@@ -72,6 +73,19 @@ void Inferencer::step_let(Frame& frame, const Let* let) {
     body = {std::move(type)};
   }
   finish(let, std::move(body));
+}
+
+// A function compares itself with the annotation of its name when it is visited; this one was not.
+void Inferencer::require_annotation(const Let* let) {
+  const Var* var = let->var().get();
+  const TypeRef type = values_.back().type;
+  solver_.set_span(use_span(let->value().get(), let));
+  if (!solver_.unify(vars_.find(var)->type, type)) {
+    sink_.add(type_mismatch(solver_, "the function %" + var->name().str(), vars_.find(var)->type,
+                            type, let->value()->span())
+                  .note("it is used or annotated with another type", var->span()));
+  }
+  solve();
 }
 
 // ---- Functions --------------------------------------------------------------------------------

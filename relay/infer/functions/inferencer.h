@@ -135,6 +135,7 @@ class Inferencer {
   void step();
   void step_call(Frame& frame, const Call* call);
   void step_let(Frame& frame, const Let* let);
+  void require_annotation(const Let* let);
   void step_function(Frame& frame, const Function* function);
   void step_if(Frame& frame, const If* branch);
   void step_match(Frame& frame, const Match* match);
@@ -143,6 +144,8 @@ class Inferencer {
   bool visit_operands(Frame& frame, uint32_t end);
   /// Ends a node: drops the values of its operands and pushes its own.
   void finish(const Expr* expr, Value value);
+  /// True if the node's types are known and hold here, too: it needs no visit.
+  bool known(const Expr* expr) const { return nodes_ == Nodes::kShared && expr->settled(); }
   void record(const Expr* expr, const Value& value);
   void record_closed(const Expr* expr, const TypeRef& type);
   /// The type of a value on the stack for one use of it: schemes are instantiated.
@@ -195,6 +198,7 @@ class Inferencer {
   std::vector<ConstraintId> relevant_constraints(std::span<const ConstraintId> all,
                                                  const Scheme& scheme);
   void close_nodes();
+  void settle_nodes();
   bool publish_nodes();
   bool same_but_for_names() const;
   void retract(std::span<const Module::FunctionEntry* const> group);
@@ -237,6 +241,7 @@ class Inferencer {
   std::vector<Scheme> schemes_;
   std::vector<std::pair<const Expr*, Value>> open_;      // nodes whose type is not closed yet
   std::vector<std::pair<const Expr*, TypeRef>> closed_;  // types to publish: of shared nodes
+  std::vector<const Expr*> settling_;    // nodes whose types were closed once their operands' were
   std::vector<uint32_t> numeric_slots_;  // variables of literals, in order of creation
   std::vector<std::pair<const Literal*, TypeRef>> literals_;
   /// Literals in instances of lets: from, to, the call; inner ones before outer ones.

@@ -145,6 +145,65 @@ bool Inferencer::publish_nodes() {
   return true;
 }
 
+namespace {
+
+// A data type may have another definition in another module.
+bool mentions_data(const Type* type) {
+  if (type->is<TensorType>()) return false;
+  bool found = false;
+  std::unordered_set<const Type*> seen;
+  auto visit = [&](const Type* part) {
+    found |= part->is<GlobalTypeVar>();
+    return !found && seen.insert(part).second;
+  };
+  walk_type(type, visit);
+  return found;
+}
+
+// True if the types of a node follow from those of its free variables, its operands being so.
+bool settles(const Expr* expr) {
+  for (ExprPart part : {ExprPart::kNumber, ExprPart::kGlobal, ExprPart::kData, ExprPart::kTemp}) {
+    if (expr->contains(part)) return false;
+  }
+  const Type* type = expr->type();
+  if (type == nullptr || type->has_incomplete() || type->has_type_var() ||
+      type->has_symbolic_dim() || type->has_binder()) {
+    return false;
+  }
+  for (const ExprRef& operand : expr->operands()) {
+    if (operand->settled() || operand->is<Constant>()) continue;
+    if (!operand->is<Op>() || !expr->is<Call>() || operand != expr->operands()[0]) return false;
+  }
+  switch (expr->kind()) {
+    case ExprKind::kVar:
+      return !mentions_data(type);
+    case ExprKind::kLet:
+      return static_cast<const Let*>(expr)->var()->settled();
+    case ExprKind::kCall:
+      return static_cast<const Call*>(expr)->type_args().empty();
+    case ExprKind::kFunction: {
+      const auto* function = static_cast<const Function*>(expr);
+      const auto& params = function->params();
+      return function->type_params().empty() && function->constraints().empty() &&
+             std::all_of(params.begin(), params.end(),
+                         [](const VarRef& param) { return param->settled(); });
+    }
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+// Marks what a later inference need not visit. The nodes are in order: operands before users, and
+// the variable of a let after a value that mentions it.
+void Inferencer::settle_nodes() {
+  for (const Expr* expr : settling_) {
+    if (!expr->settled() && settles(expr)) expr->settle();
+  }
+  settling_.clear();
+}
+
 // True if nodes have the found types, with other objects for the variables that inference makes.
 // The text of all types together gives each variable a name of its own.
 bool Inferencer::same_but_for_names() const {
@@ -287,6 +346,7 @@ GroupResult Inferencer::infer_group(std::span<const Module::FunctionEntry* const
   } else if (failed) {  // to be looked at again
     for (const Module::FunctionEntry* member : group) member->function->set_type({});
   }
+  if (!failed) settle_nodes();
   deliver(group_note(group));
   return failed ? GroupResult::kFailed : GroupResult::kTyped;
 }
@@ -328,6 +388,7 @@ void Inferencer::publish_group(std::span<const Module::FunctionEntry* const> gro
       type = published_scheme(own);
     }
     record_closed(function, type);
+    settling_.push_back(function);
     context_.signatures[group[i]->name] = type;
   }
 }
@@ -401,6 +462,7 @@ TypeRef Inferencer::infer_root(const ExprRef& expr, GroupResult& outcome) {
     }
     if (!publish_nodes()) outcome = GroupResult::kConflict;
   }
+  if (outcome == GroupResult::kTyped) settle_nodes();
   deliver();
   return result;
 }

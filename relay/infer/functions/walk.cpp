@@ -57,6 +57,10 @@ void Inferencer::visit(const Expr* expr) {
     default:
       break;
   }
+  if (known(expr)) {
+    values_.push_back({TypeRef(expr->type())});
+    return;
+  }
   if (!expr->has_one_owner()) {
     if (const Value* known = done_.find(expr)) {
       values_.push_back(*known);
@@ -104,6 +108,7 @@ TypeRef Inferencer::take_deferred(size_t index, const Expr* parent, uint32_t ope
 void Inferencer::record(const Expr* expr, const Value& value) {
   if (value.scheme == kNoScheme && !value.type->has_incomplete()) {
     record_closed(expr, value.type);
+    settling_.push_back(expr);
   } else {
     open_.emplace_back(expr, value);
   }
@@ -112,7 +117,7 @@ void Inferencer::record(const Expr* expr, const Value& value) {
 void Inferencer::record_closed(const Expr* expr, const TypeRef& type) {
   if (nodes_ == Nodes::kShared) {
     closed_.emplace_back(expr, type);
-  } else if (expr->type() != type.get()) {
+  } else if (expr->type() != type.get() || expr->settled()) {
     expr->set_type(type);
   }
 }
