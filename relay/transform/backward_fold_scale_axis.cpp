@@ -12,24 +12,21 @@ using Places = std::vector<std::pair<const Call*, ScaledArgument>>;
 
 class Backward {
  public:
-  Backward(ScaleFolder& folder) : folder_(folder) {
-    const Regions& regions = folder.regions();
-    for (uint32_t id = 0; id < regions.num_nodes(); ++id) numbers_[regions.expr(id)] = id;
-  }
+  explicit Backward(ScaleFolder& folder) : folder_(folder), view_(folder.view()) {}
 
   void run() {
     // From the results back: factors on factors go all the way.
     std::vector<ScaledCall> calls = folder_.scaled_calls();
     for (size_t i = calls.size(); i-- > 0;) {
       const ScaledCall& scale = calls[i];
-      const Expr* data = scale.call->args()[scale.data].get();
-      const auto* type = data->type()->as<TensorType>();
+      const uint32_t data = view_.operands(scale.node)[1 + scale.data];
+      const auto* type = view_.expr(data)->type()->as<TensorType>();
       for (size_t axis = 0; axis < type->dims().size(); ++axis) {
         if (scale.axis && *scale.axis != axis) continue;
         if (!scale.axis && !type->dims()[axis].is_int()) continue;  // to be repeated
         Places places;
         steps_ = 0;
-        if (!find(data, home(scale.call), axis, scale, places)) continue;
+        if (!find(data, view_.scopes().home(scale.node), axis, scale, places)) continue;
         folder_.fold(scale, std::move(places));
         break;
       }
@@ -37,17 +34,13 @@ class Backward {
   }
 
  private:
-  uint32_t home(const Expr* expr) const { return folder_.regions().home(*numbers_.find(expr)); }
-
-  /// Whether `expr` can have the factors along an axis by itself: where they go.
-  bool find(const Expr* expr, uint32_t region, size_t axis, const ScaledCall& scale,
-            Places& places) {
-    const auto* call = expr->as<Call>();
-    const uint32_t* id = numbers_.find(expr);
-    if (call == nullptr || id == nullptr || ++steps_ > kMaxScaleSteps) return false;
+  /// True if a node can have the factors along an axis by itself; adds where they go.
+  bool find(uint32_t id, uint32_t region, size_t axis, const ScaledCall& scale, Places& places) {
+    const auto* call = view_.expr(id)->as<Call>();
+    if (call == nullptr || ++steps_ > kMaxScaleSteps) return false;
     // Any other user wants the value without the factors.
-    if (folder_.regions().uses(*id) != 1 || folder_.regions().home(*id) != region) return false;
-    const CallScaling* scaling = folder_.scaling(expr);
+    if (view_.users()[id].size() != 1 || view_.scopes().home(id) != region) return false;
+    const CallScaling* scaling = folder_.scaling(call);
     if (scaling == nullptr) return false;
     for (const Scaling& option : scaling->along(axis)) {
       if (option.positive && !scale.positive) continue;
@@ -62,7 +55,7 @@ class Backward {
       bool good = true, any = false;
       for (const InputAxis& at : option.inputs) {
         const Expr* argument = call->args()[at.input].get();
-        if (good && find(argument, region, at.dim, scale, found)) {
+        if (good && find(view_.operands(id)[1 + at.input], region, at.dim, scale, found)) {
           any = true;
         } else if (good && ScaleFolder::is_vector(argument, at.dim)) {
           found.push_back({call, place(at, scale)});
@@ -82,7 +75,7 @@ class Backward {
   }
 
   ScaleFolder& folder_;
-  PointerMap<Expr, uint32_t> numbers_;
+  const View& view_;
   int steps_ = 0;
 };
 
@@ -101,7 +94,7 @@ RELAY_REGISTER_PASS({
       return make_prepared_function_pass(
           info, [constants](const Module& module, const PassContext&) {
             return [constants, effects = LazyEffects(module)](const FunctionRef& function) {
-              ScaleFolder folder(function.get(), effects, constants);
+              ScaleFolder folder(function, effects, constants);
               Backward(folder).run();
               return folder.finish(function);
             };

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/op/nn/combine.h>
 #include <relay/op/registry/facts.h>
@@ -13,6 +12,7 @@
 #include <relay/transform/fusion.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -26,11 +26,6 @@ struct CombineOptions {
 
 // Nodes between an operand and the parameters it is made of.
 constexpr int kMaxOperandNodes = 64;
-
-const TensorType* tensor_of(const Expr* expr) {
-  const auto* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
-  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype() ? tensor : nullptr;
-}
 
 /// True if two tensors can be joined along an axis.
 bool same_but_for(const TensorType* a, const TensorType* b, size_t axis) {
@@ -60,13 +55,16 @@ struct Group {
 
 class Combiner final : public Rewriter {
  public:
-  Combiner(const FunctionRef& function, CombineOptions options)
-      : regions_(function.get()), function_(function), options_(options) {
+  Combiner(const View& view, const FunctionRef& function, CombineOptions options)
+      : view_(view),
+        users_(view.users()),
+        scopes_(view.scopes()),
+        function_(function),
+        options_(options) {
     for (const VarRef& param : function->params()) params_.insert(param.get());
   }
 
   FunctionRef run() {
-    find_users();
     find_groups();
     bool any = false;
     for (auto& group : groups_) {
@@ -83,24 +81,10 @@ class Combiner final : public Rewriter {
   }
 
  private:
-  struct User {
-    uint32_t node;
-    uint32_t operand;
-  };
   struct End {
     Group* group = nullptr;
     uint32_t branch = 0;
   };
-
-  void find_users() {
-    users_.resize(regions_.num_nodes());
-    for (uint32_t id : regions_.post_order()) {
-      for (uint32_t i = 0; i < regions_.num_operands(id); ++i) {
-        uint32_t operand = regions_.operand(id, i);
-        if (operand != Regions::kNone) users_[operand].push_back({id, i});
-      }
-    }
-  }
 
   // True if it exists before any branch: made of parameters and constants alone, by no product.
   bool ready(const ExprRef& expr) const {
@@ -127,13 +111,13 @@ class Combiner final : public Rewriter {
   }
 
   void find_groups() {
-    std::vector<char> in_kernel = primitive_regions(regions_);
+    std::vector<char> in_kernel = primitive_regions(scopes_.regions());
     PointerMap<Expr, std::vector<Group*>> by_data;
-    for (uint32_t id : regions_.post_order()) {
-      const Operator* op = called_op(regions_.expr(id));
+    for (uint32_t id = 0; id < view_.size(); ++id) {
+      const Operator* op = called_op(view_.expr(id));
       const ParallelProductFn* fact = op == nullptr ? nullptr : parallel_products().find(op);
-      if (fact == nullptr || in_kernel[regions_.home(id)] != 0) continue;
-      const auto* call = static_cast<const Call*>(regions_.expr(id));
+      if (fact == nullptr || in_kernel[scopes_.home(id)] != 0) continue;
+      const auto* call = static_cast<const Call*>(view_.expr(id));
       std::optional<OpCall> known = tensor_call(call);
       if (!known || known->num_inputs() != 2 || !ready(call->args()[1])) continue;
       std::optional<ParallelProduct> product = (*fact)(*known, 0);
@@ -146,7 +130,7 @@ class Combiner final : public Rewriter {
       auto fits = [&](const Group* group) {
         const Call* first = group->calls[0];
         if (first->callee() != call->callee() || group->product.same != product->same) return false;
-        if (regions_.home(group->nodes[0]) != regions_.home(id)) return false;
+        if (scopes_.home(group->nodes[0]) != scopes_.home(id)) return false;
         const TensorType* other = tensor_of(first->args()[1].get());
         return options_.to_batch ? other == weight && !weight->has_any_dim()
                                  : same_but_for(other, weight, product->weight_axis);
@@ -165,12 +149,12 @@ class Combiner final : public Rewriter {
   }
 
   /// The call that alone uses a node, and the argument that the node is.
-  std::optional<User> only_user(uint32_t id) const {
-    if (users_[id].size() != 1 || regions_.uses(id) != 1) return std::nullopt;
-    User user = users_[id][0];
-    if (user.operand == 0 || regions_.home(user.node) != regions_.home(id)) return std::nullopt;
-    if (called_op(regions_.expr(user.node)) == nullptr) return std::nullopt;
-    return User{user.node, user.operand - 1};
+  std::optional<Users::Use> only_user(uint32_t id) const {
+    if (users_[id].size() != 1) return std::nullopt;
+    const Users::Use use = users_[id][0];
+    if (use.operand == 0 || scopes_.home(use.user) != scopes_.home(id)) return std::nullopt;
+    if (called_op(view_.expr(use.user)) == nullptr) return std::nullopt;
+    return Users::Use{use.user, use.operand - 1};
   }
 
   /// True if a call works on each element by itself.
@@ -187,12 +171,12 @@ class Combiner final : public Rewriter {
       Layer layer;
       std::vector<uint32_t> next;
       for (uint32_t node : nodes) {
-        std::optional<User> user = only_user(node);
-        if (!user || (!next.empty() && user->operand != layer.chain)) return;
-        if (std::find(next.begin(), next.end(), user->node) != next.end()) return;
-        layer.chain = user->operand;
-        next.push_back(user->node);
-        layer.calls.push_back(static_cast<const Call*>(regions_.expr(user->node)));
+        std::optional<Users::Use> use = only_user(node);
+        if (!use || (!next.empty() && use->operand != layer.chain)) return;
+        if (std::find(next.begin(), next.end(), use->user) != next.end()) return;
+        layer.chain = use->operand;
+        next.push_back(use->user);
+        layer.calls.push_back(static_cast<const Call*>(view_.expr(use->user)));
       }
       for (size_t i = 0; i < next.size(); ++i) {
         const Call* call = layer.calls[i];
@@ -200,7 +184,7 @@ class Combiner final : public Rewriter {
         if (call->callee() != first->callee() || call->attrs() != first->attrs()) return;
         std::optional<OpCall> known = tensor_call(call);
         if (!known || !elementwise(*known)) return;
-        const TensorType* before = tensor_of(regions_.expr(nodes[i]));
+        const TensorType* before = tensor_of(view_.expr(nodes[i]));
         const TensorType* after = tensor_of(call);
         if (after->has_any_dim() || !(before->shape() == after->shape())) return;
       }
@@ -322,11 +306,12 @@ class Combiner final : public Rewriter {
     group.results = unstacked(value, group.calls.size());
   }
 
-  Regions regions_;
+  const View& view_;
+  const Users& users_;
+  const Scopes& scopes_;
   FunctionRef function_;
   CombineOptions options_;
   PointerSet<Var> params_;
-  std::vector<std::vector<User>> users_;
   std::vector<std::unique_ptr<Group>> groups_;
   PointerMap<Expr, End> ends_;
 };
@@ -342,10 +327,11 @@ PassRef make_combine(const PassInfo& info, const PassOptions& options, ProductFa
   if (auto batch = options.find("to_batch"); batch != options.end())
     chosen.to_batch = std::get<bool>(batch->second);
   return make_function_pass(
-      info, [chosen](const FunctionRef& function, const Module&, const PassContext&) {
+      info, [chosen](const FunctionRef& function, const Module& module, const PassContext&) {
         if (is_primitive(function.get()) || !calls_any(function.get(), parallel_products()))
           return function;
-        return Combiner(function, chosen).run();
+        const Program program = program_of(module);
+        return Combiner(program.view(function), function, chosen).run();
       });
 }
 

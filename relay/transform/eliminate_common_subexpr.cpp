@@ -4,12 +4,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/op/op.h>
 #include <relay/support/hash.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -186,13 +186,12 @@ class Numbering {
 // Otherwise work and failures would be added (E5).
 class CommonGrouping {
  public:
-  explicit CommonGrouping(const Function* root) : regions_(root) {
-    for (uint32_t id = 0; id < regions_.num_nodes(); ++id) numbers_[regions_.expr(id)] = id;
+  explicit CommonGrouping(const View& view) : view_(view), scopes_(view.scopes()) {
     // Regions in order of entry, so that those inside of one follow it.
-    size_t count = regions_.num_regions();
+    size_t count = scopes_.count();
     std::vector<std::vector<uint32_t>> children(count);
     for (uint32_t region = 1; region < count; ++region) {
-      children[regions_.region(region).parent].push_back(region);
+      children[scopes_[region].parent].push_back(region);
     }
     entry_.resize(count);
     std::vector<uint32_t> stack{0};
@@ -210,7 +209,7 @@ class CommonGrouping {
     std::vector<uint32_t> places;  // regions, each once
     std::vector<uint32_t> homes;
     for (const Expr* node : nodes) {
-      homes.push_back(regions_.home(*numbers_.find(node)));
+      homes.push_back(scopes_.home(view_.id(node)));
       places.push_back(homes.back());
     }
     unique(places);
@@ -220,10 +219,10 @@ class CommonGrouping {
     std::unordered_map<uint32_t, uint32_t> group_of;
     std::sort(places.begin(), places.end(),
               [&](uint32_t a, uint32_t b) { return entry_[a] < entry_[b]; });
-    uint32_t outer = Regions::kNone;
+    uint32_t outer = View::kNone;
     for (uint32_t place : places) {
       // Entry order: the last outermost region contains this one, or none does.
-      if (outer == Regions::kNone || !regions_.contains(outer, place)) {
+      if (outer == View::kNone || !scopes_.contains(outer, place)) {
         outer = place;
         group_of[place] = next_group_++;
       } else {
@@ -248,10 +247,10 @@ class CommonGrouping {
     std::make_heap(queue.begin(), queue.end());
     while (!queue.empty()) {
       std::pop_heap(queue.begin(), queue.end());
-      const Regions::Region& region = regions_.region(queue.back());
+      const Scopes::Scope& region = scopes_[queue.back()];
       queue.pop_back();
-      if (region.owner == Regions::kNone) continue;
-      const Expr* owner = regions_.expr(region.owner);
+      if (region.owner == View::kNone) continue;
+      const Expr* owner = view_.expr(region.owner);
       if (!owner->is<If>() && !owner->is<Match>()) continue;
       if (++branches[region.owner] + 1 != owner->operands().size()) continue;
       if (!present.insert(region.parent).second) continue;
@@ -261,8 +260,8 @@ class CommonGrouping {
     }
   }
 
-  Regions regions_;
-  PointerMap<Expr, uint32_t> numbers_;
+  const View& view_;
+  const Scopes& scopes_;
   std::vector<uint32_t> entry_;
   uint32_t next_group_ = 0;
 };
@@ -288,11 +287,12 @@ class Merger final : public Rewriter {
   std::unordered_map<uint32_t, ExprRef> results_;
 };
 
-FunctionRef eliminate(const FunctionRef& function, const Skipped& skipped) {
+FunctionRef eliminate(const FunctionRef& function, const Module& module, const Skipped& skipped) {
   Numbering numbering(function.get(), skipped);
   if (numbering.classes().empty()) return function;
   PointerMap<Expr, uint32_t> groups;
-  CommonGrouping grouping(function.get());
+  const Program program = program_of(module);
+  CommonGrouping grouping(program.view(function));
   for (const auto& nodes : numbering.classes()) grouping.split(nodes, groups);
   ExprRef result = Merger(groups).run(function);
   return FunctionRef(result->as<Function>());
@@ -314,8 +314,8 @@ RELAY_REGISTER_PASS({
         skipped.insert(op);
       }
       return make_function_pass(
-          info, [skipped](const FunctionRef& function, const Module&, const PassContext&) {
-            return eliminate(function, skipped);
+          info, [skipped](const FunctionRef& function, const Module& module, const PassContext&) {
+            return eliminate(function, module, skipped);
           });
     },
 });

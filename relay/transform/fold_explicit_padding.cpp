@@ -1,11 +1,11 @@
 // FoldExplicitPadding: operators that can pad take over padding before them.
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/op/nn/padding.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -45,19 +45,19 @@ AttrsRef with_padding(const Call& call) {
   }
 }
 
-FunctionRef fold_padding(const FunctionRef& function, const Module&, const PassContext&) {
+FunctionRef fold_padding(const FunctionRef& function, const Module& module, const PassContext&) {
   if (!calls_any(function.get(), added_padding())) return function;
   // A tensor that others read padded is padded once.
-  Regions regions(function.get());
+  const Program program = program_of(module);
+  const View& view = program.view(function);
+  const Users& users = view.users();
+  const Scopes& scopes = view.scopes();
   PointerMap<Expr, AttrsRef> changed;
-  for (uint32_t id : regions.post_order()) {
-    const auto* call = regions.expr(id)->as<Call>();
-    if (call == nullptr || called_op(call) == nullptr || regions.num_operands(id) < 2) continue;
-    uint32_t data = regions.operand(id, 1);
-    if (data == Regions::kNone || regions.uses(data) != 1 ||
-        regions.home(data) != regions.home(id)) {
-      continue;
-    }
+  for (uint32_t id = 0; id < view.size(); ++id) {
+    const auto* call = view.expr(id)->as<Call>();
+    if (call == nullptr || called_op(call) == nullptr || call->args().empty()) continue;
+    const uint32_t data = view.operands(id)[1];
+    if (users[data].size() != 1 || scopes.home(data) != scopes.home(id)) continue;
     if (AttrsRef attrs = with_padding(*call)) changed[call] = attrs;
   }
   auto rewrite = [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {

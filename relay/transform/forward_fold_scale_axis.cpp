@@ -11,17 +11,7 @@ using Places = std::vector<std::pair<const Call*, ScaledArgument>>;
 
 class Forward {
  public:
-  Forward(ScaleFolder& folder) : folder_(folder) {
-    const Regions& regions = folder.regions();
-    for (uint32_t id = 0; id < regions.num_nodes(); ++id) numbers_[regions.expr(id)] = id;
-    users_.resize(regions.num_nodes());
-    for (uint32_t id : regions.post_order()) {
-      for (uint32_t i = 0; i < regions.num_operands(id); ++i) {
-        uint32_t operand = regions.operand(id, i);
-        if (operand != Regions::kNone) users_[operand].push_back({id, i});
-      }
-    }
-  }
+  explicit Forward(ScaleFolder& folder) : folder_(folder), view_(folder.view()) {}
 
   void run() {
     for (const ScaledCall& scale : folder_.scaled_calls()) {
@@ -31,7 +21,7 @@ class Forward {
         if (!scale.axis && !type->dims()[axis].is_int()) continue;
         Places places;
         steps_ = 0;
-        if (!find(*numbers_.find(scale.call), axis, scale, places)) continue;
+        if (!find(scale.node, axis, scale, places)) continue;
         folder_.fold(scale, std::move(places));
         break;
       }
@@ -39,30 +29,25 @@ class Forward {
   }
 
  private:
-  struct User {
-    uint32_t node;
-    uint32_t operand;
-  };
-
   /// True if all users of a node can do without the factors along one of its axes.
   bool find(uint32_t id, size_t axis, const ScaledCall& scale, Places& places) {
-    const Regions& regions = folder_.regions();
-    if (users_[id].empty() || regions.uses(id) != users_[id].size()) return false;
-    for (const User& user : users_[id]) {
-      const auto* call = regions.expr(user.node)->as<Call>();
-      if (call == nullptr || user.operand == 0 || regions.home(user.node) != regions.home(id) ||
-          ++steps_ > kMaxScaleSteps || !pass(user, *call, axis, scale, places)) {
+    const Scopes& scopes = view_.scopes();
+    if (view_.users()[id].empty()) return false;
+    for (const Users::Use& use : view_.users()[id]) {
+      const auto* call = view_.expr(use.user)->as<Call>();
+      if (call == nullptr || use.operand == 0 || scopes.home(use.user) != scopes.home(id) ||
+          ++steps_ > kMaxScaleSteps || !pass(use, *call, axis, scale, places)) {
         return false;
       }
     }
     return true;
   }
 
-  bool pass(const User& user, const Call& call, size_t dim, const ScaledCall& scale,
+  bool pass(const Users::Use& use, const Call& call, size_t dim, const ScaledCall& scale,
             Places& places) {
     const CallScaling* scaling = folder_.scaling(&call);
     if (scaling == nullptr) return false;
-    uint32_t argument = user.operand - 1;
+    uint32_t argument = use.operand - 1;
     for (uint32_t i = 0; i < call.args().size(); ++i) {
       if (i != argument && call.args()[i] == call.args()[argument]) return false;
     }
@@ -87,7 +72,7 @@ class Forward {
             good = false;
           }
         }
-        if (!here || !good || !find(user.node, axis, scale, found)) continue;
+        if (!here || !good || !find(use.user, axis, scale, found)) continue;
         places.insert(places.end(), found.begin(), found.end());
         return true;
       }
@@ -96,8 +81,7 @@ class Forward {
   }
 
   ScaleFolder& folder_;
-  PointerMap<Expr, uint32_t> numbers_;
-  std::vector<std::vector<User>> users_;
+  const View& view_;
   int steps_ = 0;
 };
 
@@ -115,7 +99,7 @@ RELAY_REGISTER_PASS({
       return make_prepared_function_pass(
           info, [constants](const Module& module, const PassContext&) {
             return [constants, effects = LazyEffects(module)](const FunctionRef& function) {
-              ScaleFolder folder(function.get(), effects, constants);
+              ScaleFolder folder(function, effects, constants);
               Forward(folder).run();
               return folder.finish(function);
             };

@@ -3,13 +3,13 @@
 #include <map>
 #include <unordered_map>
 
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/op/op.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -37,8 +37,8 @@ bool same_shape(const Type* a, const Type* b) {
 // Finds the groups of one global function.
 class Grouping {
  public:
-  Grouping(const Function* root, FusionKinds& kinds, const FuseOptions& options)
-      : regions_(root), kinds_(kinds), options_(options) {}
+  Grouping(const View& view, FusionKinds& kinds, const FuseOptions& options)
+      : view_(view), scopes_(view.scopes()), kinds_(kinds), options_(options) {}
 
   /// The calls, tuples and projections that go into kernels.
   PointerMap<Expr, Member> run() {
@@ -49,10 +49,9 @@ class Grouping {
     std::vector<uint32_t> groups = graph_.partition(options_.max_size);
     std::vector<char> has_call(groups.size(), 0);
     for (uint32_t i = 0; i < groups.size(); ++i)
-      has_call[groups[i]] |= regions_.expr(graph_nodes_[i])->is<Call>();
+      has_call[groups[i]] |= view_.kind(graph_nodes_[i]) == ExprKind::kCall;
     for (uint32_t i = 0; i < groups.size(); ++i) {
-      if (has_call[groups[i]])
-        members[regions_.expr(graph_nodes_[i])] = {groups[i], groups[i] == i};
+      if (has_call[groups[i]]) members[view_.expr(graph_nodes_[i])] = {groups[i], groups[i] == i};
     }
     return members;
   }
@@ -67,10 +66,10 @@ class Grouping {
   }
 
   void number_nodes() {
-    std::vector<char> in_kernel = primitive_regions(regions_);
-    graph_of_.assign(regions_.num_nodes(), kNone);
-    for (uint32_t id : regions_.post_order()) {
-      const Expr* expr = regions_.expr(id);
+    std::vector<char> in_kernel = primitive_regions(scopes_.regions());
+    graph_of_.assign(view_.size(), kNone);
+    for (uint32_t id = 0; id < view_.size(); ++id) {
+      const Expr* expr = view_.expr(id);
       FusionGraph::Kind kind;
       bool product = false;
       if (const auto* call = expr->as<Call>()) {
@@ -85,19 +84,20 @@ class Grouping {
       } else {
         continue;
       }
-      if (in_kernel[regions_.home(id)] != 0) continue;
+      if (in_kernel[scopes_.home(id)] != 0) continue;
       graph_of_[id] = graph_.add(kind, product && options_.through_reshapes);
       graph_nodes_.push_back(id);
     }
   }
 
   void add_edges() {
-    for (uint32_t id : regions_.post_order()) {
-      const Expr* expr = regions_.expr(id);
-      for (size_t i = 0; i < expr->operands().size(); ++i) {
-        uint32_t operand = regions_.operand(id, i);
-        if (operand == Regions::kNone || graph_of_[operand] == kNone) continue;
-        if (graph_of_[id] == kNone || regions_.home(operand) != regions_.home(id)) {
+    for (uint32_t id = 0; id < view_.size(); ++id) {
+      const Expr* expr = view_.expr(id);
+      const std::span<const uint32_t> operands = view_.operands(id);
+      for (size_t i = 0; i < operands.size(); ++i) {
+        const uint32_t operand = operands[i];
+        if (graph_of_[operand] == kNone) continue;
+        if (graph_of_[id] == kNone || scopes_.home(operand) != scopes_.home(id)) {
           graph_.use_outside(graph_of_[operand]);
           continue;
         }
@@ -115,13 +115,14 @@ class Grouping {
         graph_.use(graph_of_[operand], graph_of_[id], kind);
       }
     }
-    for (uint32_t region = 0; region < regions_.num_regions(); ++region) {
-      uint32_t root = regions_.region(region).root;
-      if (root != Regions::kNone && graph_of_[root] != kNone) graph_.use_outside(graph_of_[root]);
+    for (uint32_t scope = 1; scope < scopes_.count(); ++scope) {
+      const uint32_t value = view_.operands(scopes_[scope].owner)[scopes_[scope].operand];
+      if (graph_of_[value] != kNone) graph_.use_outside(graph_of_[value]);
     }
   }
 
-  Regions regions_;
+  const View& view_;
+  const Scopes& scopes_;
   FusionKinds& kinds_;
   const FuseOptions& options_;
   FusionGraph graph_;
@@ -212,10 +213,11 @@ class Fuser final : public Rewriter {
   std::unordered_map<uint32_t, Group> groups_;
 };
 
-FunctionRef fuse(const FunctionRef& function, const FuseOptions& options) {
+FunctionRef fuse(const FunctionRef& function, const Module& module, const FuseOptions& options) {
   if (is_primitive(function.get())) return function;
   FusionKinds kinds;
-  PointerMap<Expr, Member> members = Grouping(function.get(), kinds, options).run();
+  const Program program = program_of(module);
+  PointerMap<Expr, Member> members = Grouping(program.view(function), kinds, options).run();
   if (members.empty()) return function;
   ExprRef result = Fuser(members, kinds, options).run(function);
   return FunctionRef(result->as<Function>());
@@ -244,17 +246,18 @@ RELAY_REGISTER_PASS({
     [](const PassInfo& info, const PassOptions& options) {
       auto level = option<int64_t>(options, "fuse_opt_level");
       bool reshapes = option<bool>(options, "through_reshapes");
-      return make_function_pass(info, [level, reshapes](const FunctionRef& function, const Module&,
-                                                        const PassContext& context) {
-        bool alone = (level < 0 ? context.opt_level : level) == 0;
-        int64_t depth = context.config_value<int64_t>("relay.FuseOps.max_depth");
-        FuseOptions chosen{};
-        chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
-        chosen.through_reshapes = reshapes;
-        chosen.constants_inside = context.config_value<bool>("relay.FuseOps.link_params");
-        chosen.number_constants_inside = !alone;
-        return fuse(function, chosen);
-      });
+      return make_function_pass(
+          info, [level, reshapes](const FunctionRef& function, const Module& module,
+                                  const PassContext& context) {
+            bool alone = (level < 0 ? context.opt_level : level) == 0;
+            int64_t depth = context.config_value<int64_t>("relay.FuseOps.max_depth");
+            FuseOptions chosen{};
+            chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
+            chosen.through_reshapes = reshapes;
+            chosen.constants_inside = context.config_value<bool>("relay.FuseOps.link_params");
+            chosen.number_constants_inside = !alone;
+            return fuse(function, module, chosen);
+          });
     },
 });
 

@@ -9,6 +9,7 @@
 #include <relay/transform/fusion.h>
 #include <relay/transform/lets.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -137,7 +138,7 @@ Module lift(const Module& module, const PassContext& context) {
   if (!any) return module;
   // A node that is used in a closure and outside of it is bound outside. In a program with effects
   // every node is: nothing shows any more that calling the result of a global has none.
-  bool acts = Effects(module).any();
+  bool acts = program_of(module).effects().any();
   const char* form = acts ? "ToANormalForm" : "ToBasicBlockNormalForm";
   Module result = (*create_pass(form))(module, context);
   for (const auto& entry : module.functions()) {

@@ -1,27 +1,20 @@
-// The effects of a module, found when a pass first asks for them.
+// The effects of the module that a pass works on.
 #pragma once
 
-#include <memory>
-#include <optional>
-
-#include <relay/ir/effects.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 
-/// Copies share the result. The module must outlive them.
+/// Those of its program, which are found when a pass first asks for them.
 class LazyEffects {
  public:
-  explicit LazyEffects(const Module& module)
-      : module_(&module), found_(std::make_shared<std::optional<Effects>>()) {}
+  explicit LazyEffects(const Module& module) : program_(program_of(module)) {}
 
-  const Effects& get() const {
-    if (!found_->has_value()) found_->emplace(*module_);
-    return **found_;
-  }
+  const Effects& get() const { return program_.effects(); }
+  const Program& program() const { return program_; }
 
  private:
-  const Module* module_;
-  std::shared_ptr<std::optional<Effects>> found_;
+  Program program_;
 };
 
 }  // namespace relay

@@ -42,6 +42,11 @@ ExprRef place_calls(const ExprRef& root, std::span<const ExprRef> given, Span sp
   return Placer(old, span).run(root);
 }
 
+const TensorType* tensor_of(const Expr* expr) {
+  const auto* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype() ? tensor : nullptr;
+}
+
 const Operator* called_op(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();

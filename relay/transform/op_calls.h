@@ -14,6 +14,9 @@ namespace relay {
 /// The operator that is called, or null if `expr` is not a call of an operator with all its inputs.
 const Operator* called_op(const Expr* expr);
 
+/// The published type of a node if it is a tensor of known rank and dtype, else null.
+const TensorType* tensor_of(const Expr* expr);
+
 /// The attributes of a call of an operator with attributes of this struct, as written or by
 /// default; nothing for all else. Structs say what operators mean that have them.
 template <class T>
@@ -32,12 +35,13 @@ template <class T>
 bool calls_any(const Expr* root, const OpColumn<T>& column) {
   bool found = false;
   const Expr* last = nullptr;  // operators repeat, and each is one node
-  post_order(root, [&](const Expr* expr) {
+  visit_each(root, [&](const Expr* expr) {
     const auto* call = expr->as<Call>();
-    if (found || call == nullptr || call->callee().get() == last) return;
+    if (call == nullptr || call->callee().get() == last) return true;
     last = call->callee().get();
     const auto* node = last->as<Op>();
     found = node != nullptr && column.find(node->op()) != nullptr;
+    return !found;
   });
   return found;
 }

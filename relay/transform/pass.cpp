@@ -11,6 +11,7 @@
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
 #include <relay/transform/literals.h>
+#include <relay/transform/pass_program.h>
 #include <relay/transform/pass_report.h>
 #include <relay/transform/pass_result.h>
 
@@ -127,6 +128,7 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
   // Passes that this one runs find the context as the current one.
   std::unique_ptr<PassContext::Scope> scope;
   if (&context != &PassContext::current()) scope = std::make_unique<PassContext::Scope>(context);
+  PassProgram program;
   if (collected.depth == 0) collected.errors.clear();
   ++collected.depth;
   Module result;
@@ -172,7 +174,9 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   auto start = std::chrono::steady_clock::now();
   Module result;
   try {
+    PassProgram::Run program(input);
     result = run(input, context);
+    program.finish(result);
   } catch (const InternalError& error) {
     throw InternalError(std::string(error.what()) + "\nnote: in pass " + info_.name.str());
   }

@@ -10,11 +10,6 @@
 namespace relay {
 namespace {
 
-const TensorType* tensor_of(const Expr* expr) {
-  const auto* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
-  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype() ? tensor : nullptr;
-}
-
 /// The dimension of a tensor of rank `rank` that a broadcast vector runs along. Null if it runs
 /// along several; nothing inside if it is one number.
 std::optional<std::optional<size_t>> vector_axis(const Expr* expr, size_t rank) {
@@ -68,8 +63,8 @@ class Applier final : public Rewriter {
 
 }  // namespace
 
-ScaleFolder::ScaleFolder(const Function* root, const LazyEffects& effects, bool constants)
-    : regions_(root), root_(root), effects_(effects), constants_(constants) {}
+ScaleFolder::ScaleFolder(const FunctionRef& function, const LazyEffects& effects, bool constants)
+    : effects_(effects), view_(effects.program().view(function)), constants_(constants) {}
 
 bool ScaleFolder::is_vector(const Expr* expr, size_t dim) {
   const TensorType* type = tensor_of(expr);
@@ -81,25 +76,40 @@ bool ScaleFolder::is_vector(const Expr* expr, size_t dim) {
 }
 
 const CallScaling* ScaleFolder::scaling(const Expr* expr) {
-  auto& known = known_[expr];
-  if (known) return known.get();
   const Operator* op = called_op(expr);
   if (op == nullptr || tensor_of(expr) == nullptr) return nullptr;
   const auto& call = static_cast<const Call&>(*expr);
+  auto [known, added] = known_.insert(call);
+  if (!added) return *known ? &**known : nullptr;
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call.args()) {
     if (tensor_of(arg.get()) == nullptr) return nullptr;
     types.emplace_back(arg->type());
   }
   try {
-    known = std::make_shared<CallScaling>(OpCall(op, call.attrs(), types, TypeRef(call.type())));
+    known->emplace(OpCall(op, call.attrs(), types, TypeRef(call.type())));
   } catch (const Error&) {
     return nullptr;  // says what is wrong when it runs
   }
-  return known.get();
+  return &**known;
 }
 
-std::optional<ScaledCall> ScaleFolder::scaled_call(const Call* call) {
+// True if a call sums products with a weight: nothing else can take factors in the end.
+bool ScaleFolder::any_weight() {
+  for (uint32_t id = 0; id < view_.size(); ++id) {
+    if (view_.kind(id) != ExprKind::kCall) continue;
+    const CallScaling* scaling = this->scaling(view_.expr(id));
+    if (scaling == nullptr) continue;
+    const size_t inputs = static_cast<const Call*>(view_.expr(id))->args().size();
+    for (size_t i = 0; i < inputs; ++i) {
+      if (scaling->is_weight(i)) return true;
+    }
+  }
+  return false;
+}
+
+std::optional<ScaledCall> ScaleFolder::scaled_call(uint32_t node) {
+  const auto* call = static_cast<const Call*>(view_.expr(node));
   const TensorType* type = tensor_of(call);
   if (type == nullptr || !type->dtype().is_float() || call->args().size() != 2 ||
       called_op(call) == nullptr) {
@@ -113,7 +123,7 @@ std::optional<ScaledCall> ScaleFolder::scaled_call(const Call* call) {
     if (!axis) continue;
     const CallScaling* scaling = this->scaling(call);
     if (scaling == nullptr || !scaling->multiplies(data)) continue;
-    ScaledCall result{call, data, factors, *axis};
+    ScaledCall result{node, call, data, factors, *axis};
     if (const auto* constant = factors->as<Constant>()) {
       constexpr double kSmall = 1e-10;
       result.positive = result.divides = true;
@@ -132,14 +142,15 @@ std::optional<ScaledCall> ScaleFolder::scaled_call(const Call* call) {
 
 std::vector<ScaledCall> ScaleFolder::scaled_calls() {
   std::vector<ScaledCall> result;
-  std::vector<char> in_kernel = primitive_regions(regions_);
-  std::optional<std::unordered_set<const Expr*>> acting;
-  if (effects_.get().any()) acting = effects_.get().effectful_nodes(root_);
-  for (uint32_t id : regions_.post_order()) {
-    const auto* call = regions_.expr(id)->as<Call>();
-    if (call == nullptr || in_kernel[regions_.home(id)] != 0) continue;
-    std::optional<ScaledCall> scaled = scaled_call(call);
-    if (scaled && !(acting && acting->count(scaled->factors) != 0)) result.push_back(*scaled);
+  if (!any_weight()) return result;
+  const Scopes& scopes = view_.scopes();
+  std::vector<char> in_kernel = primitive_regions(scopes.regions());
+  const NodeEffects& acting = effects_.program().node_effects(view_);
+  for (uint32_t id = 0; id < view_.size(); ++id) {
+    if (view_.kind(id) != ExprKind::kCall || in_kernel[scopes.home(id)] != 0) continue;
+    std::optional<ScaledCall> scaled = scaled_call(id);
+    if (scaled && !acting.effectful(view_.operands(id)[2 - scaled->data]))
+      result.push_back(*scaled);
   }
   return result;
 }

@@ -6,16 +6,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/op/registry/scaling.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/call_map.h>
 #include <relay/transform/lazy_effects.h>
 
 namespace relay {
 
 /// A call that multiplies a tensor by factors along one axis of it.
 struct ScaledCall {
+  uint32_t node;  // its number in the view
   const Call* call;
   uint32_t data;               // the argument that is scaled
   const Expr* factors;         // the other one
@@ -36,10 +37,10 @@ struct ScaledArgument {
 class ScaleFolder {
  public:
   /// With `constants`, only by constants, into weights that are constants.
-  ScaleFolder(const Function* root, const LazyEffects& effects, bool constants);
+  ScaleFolder(const FunctionRef& function, const LazyEffects& effects, bool constants);
 
-  const Regions& regions() const { return regions_; }
-  /// The calls that scale a tensor, operands before users.
+  const View& view() const { return view_; }
+  /// The calls that scale a tensor, operands before users; none if no call can take factors.
   std::vector<ScaledCall> scaled_calls();
   /// The relation of a call to factors; null if it can take none.
   const CallScaling* scaling(const Expr* expr);
@@ -54,13 +55,13 @@ class ScaleFolder {
   FunctionRef finish(const FunctionRef& function);
 
  private:
-  std::optional<ScaledCall> scaled_call(const Call* call);
+  std::optional<ScaledCall> scaled_call(uint32_t node);
+  bool any_weight();
 
-  Regions regions_;
-  const Function* root_;
   const LazyEffects& effects_;
+  const View& view_;
   bool constants_;
-  PointerMap<Expr, std::shared_ptr<CallScaling>> known_;
+  CallMap<std::optional<CallScaling>> known_;
   std::vector<std::unique_ptr<ScaledCall>> folded_;
   PointerMap<Expr, uint32_t> removed_;  // calls, with the argument that replaces them
   std::unordered_map<const Expr*, std::vector<ScaledArgument>> places_;

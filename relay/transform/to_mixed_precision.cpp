@@ -12,13 +12,13 @@
 #include <relay/op/registry/forms.h>
 #include <relay/op/registry/precision_rules.h>
 #include <relay/op/shape/shape_attrs.h>
-#include <relay/program/call_graph.h>
 #include <relay/program/cost.h>
-#include <relay/program/view.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/call_map.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 #include <relay/transform/pass_report.h>
 
 namespace relay {
@@ -56,11 +56,11 @@ TypeRef with_floats(const TypeRef& type, DType from, DType to) {
 // Rewrites one function. Every new node gets its type, since what follows asks for it.
 class Narrower final : public Rewriter {
  public:
-  Narrower(MixedOptions options, const FunctionRef& function, bool keep_result)
+  Narrower(MixedOptions options, const View& view, const FunctionRef& function, bool keep_result)
       : options_(options),
         root_(function.get()),
         keep_result_(keep_result),
-        view_(function),
+        view_(view),
         scopes_(view_.scopes()) {
     for (const VarRef& param : function->params()) params_.insert(param.get());
   }
@@ -150,10 +150,14 @@ class Narrower final : public Rewriter {
 
   ExprRef rewrite_op(const Call& call, std::span<const ExprRef> operands) {
     if (!computes_wide_floats(call)) return with_old_types(&call, operands, 1);
-    std::vector<TypeRef> types;
-    for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
-    std::optional<PrecisionRule> rule = precision_rule(
-        OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
+    auto [known, added] = rules_.insert(call);
+    if (added) {
+      std::vector<TypeRef> types;
+      for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
+      *known = precision_rule(
+          OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
+    }
+    std::optional<PrecisionRule> rule = *known;
     // What converts dtypes itself says what it gives.
     if (call_attrs<CastAttrs>(&call)) rule = PrecisionRule::kNever;
     if (!rule) {
@@ -298,17 +302,20 @@ class Narrower final : public Rewriter {
   // By value, dtype and scope; and what was cast.
   std::map<std::tuple<const Expr*, std::string, uint32_t>, ExprRef> casts_;
   PointerMap<Expr, ExprRef> wide_;
-  View view_;
+  CallMap<std::optional<PrecisionRule>> rules_;
+  const View& view_;
   const Scopes& scopes_;
 };
 
 Module narrow(const Module& module, MixedOptions options) {
   Module result = module;
-  CallGraph graph(module);
+  const Program program = program_of(module);
+  const CallGraph& graph = program.call_graph();
   for (const auto& entry : module.functions()) {
     // What others call gives them what they know.
     const bool keep = options.keep_results || graph.ref_count(entry.name) > 0;
-    ExprRef rewritten = Narrower(options, entry.function, keep).run(entry.function);
+    ExprRef rewritten =
+        Narrower(options, program.view(entry.function), entry.function, keep).run(entry.function);
     if (!(rewritten == entry.function))
       result.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
   }
