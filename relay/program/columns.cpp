@@ -143,46 +143,6 @@ void Dominators::go_to_operands(const View& view) {
   }
 }
 
-// ---- Constancy --------------------------------------------------------------------------------
-
-Constancy::Constancy(const View& view) : constant_(view.size()) {
-  for (uint32_t id = 0; id < view.size(); ++id) {
-    auto all_constant = [&](size_t from) {
-      auto operands = view.operands(id).subspan(from);
-      return std::all_of(operands.begin(), operands.end(),
-                         [&](uint32_t operand) { return constant_[operand]; });
-    };
-    switch (view.kind(id)) {
-      case ExprKind::kConstant:
-      case ExprKind::kLiteral:
-        constant_[id] = true;
-        break;
-      case ExprKind::kTuple:
-      case ExprKind::kTupleGetItem:
-        constant_[id] = all_constant(0);
-        break;
-      case ExprKind::kCall: {
-        const auto* op = static_cast<const Call*>(view.expr(id))->callee()->as<Op>();
-        constant_[id] = op != nullptr && op->op()->pure() && all_constant(1);
-        break;
-      }
-      case ExprKind::kVar: {
-        // Numbered after the value, unless that is a recursive function.
-        const uint32_t binder = view.binder(id);
-        if (binder == View::kNone || view.kind(binder) != ExprKind::kLet) break;
-        const uint32_t value = view.operands(binder)[0];
-        constant_[id] = value < id && constant_[value];
-        break;
-      }
-      case ExprKind::kLet:
-        constant_[id] = constant_[view.operands(id)[1]];
-        break;
-      default:
-        break;
-    }
-  }
-}
-
 // ---- Liveness ---------------------------------------------------------------------------------
 
 Liveness::Liveness(const View& view) : last_(view.size(), View::kNone), escapes_(view.size()) {

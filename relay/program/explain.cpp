@@ -4,6 +4,7 @@
 
 #include <relay/print/annotated.h>
 #include <relay/program/cost.h>
+#include <relay/program/flow.h>
 #include <relay/support/error.h>
 #include <relay/support/suggest.h>
 
@@ -48,8 +49,32 @@ std::string effect(const Program& program, const View& view, uint32_t id) {
   return effects.effectful(id) ? "after an effect" : "";
 }
 
-std::string constancy(const Program&, const View& view, uint32_t id) {
-  return view.constancy()[id] ? "constant" : "";
+std::string constancy(const Program& program, const View& view, uint32_t id) {
+  return Constancy::constant(program.constancy().fact(view, id)) ? "constant" : "";
+}
+
+// "@f 12": a literal by its function and number there, a global one by its name.
+std::string callee(const Program& program, const Flow::Functions::Place& place) {
+  for (const Module::FunctionEntry& entry : program.module().functions()) {
+    if (entry.function.get() != place.view->root().get()) continue;
+    const std::string name = "@" + entry.name.str();
+    return place.id + 1 == place.view->size() ? name : name + " " + one(place.id);
+  }
+  return "-";
+}
+
+std::string callees(const Program& program, const View& view, uint32_t id) {
+  if (view.kind(id) != ExprKind::kCall) return {};
+  const ExprKind kind = view.kind(view.operands(id)[0]);
+  if (kind == ExprKind::kOp || kind == ExprKind::kConstructor) return {};
+  const Flow& flow = program.call_effects();
+  const Flow::Functions found = flow.functions(view, view.operands(id)[0]);
+  std::string text;
+  for (const Flow::Functions::Place& function : found.functions)
+    text += (text.empty() ? "" : ", ") + callee(program, function);
+  if (!found.known) text += text.empty() ? "unknown" : ", unknown";
+  if (text.empty()) text = "never runs";
+  return flow.effect(view, id) != 0 ? text + "; acts" : text;
 }
 
 std::string cost(const Program&, const View& view, uint32_t id) {
@@ -82,6 +107,10 @@ const std::vector<ColumnText>& column_texts() {
       {"free-variables", "of function literals: the variables from outside", false, free_variables},
       {"effect", "whether its evaluation has an effect, or waits for one", false, effect},
       {"constancy", "whether its value is the same whatever the arguments are", false, constancy},
+      {"callees",
+       "of calls of functions: those that may run (literals by function and number), and if one "
+       "acts",
+       false, callees},
       {"cost", "of calls of operators: arithmetic, and bytes read and written", true, cost},
       {"dominators", "the last node that all ways to it pass", false,
        [](const Program&, const View& view, uint32_t id) {

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <utility>
 
+#include <relay/program/flow.h>
+
 namespace relay {
 
 struct Program::Data {
@@ -13,6 +15,8 @@ struct Program::Data {
   mutable std::unordered_map<const View*, std::unique_ptr<const NodeEffects>> node_effects;
   Column<Effects> effects;
   Column<CallGraph> call_graph;
+  Column<Flow> constancy;
+  Column<Flow> call_effects;
 };
 
 Program::Program(Module module) {
@@ -61,6 +65,14 @@ const NodeEffects& Program::node_effects(const View& view) const {
 
 const CallGraph& Program::call_graph() const {
   return data_->call_graph.get([this] { return CallGraph(data_->module); });
+}
+
+const Flow& Program::constancy() const {
+  return data_->constancy.get([this] { return Flow(*this, Constancy()); });
+}
+
+const Flow& Program::call_effects() const {
+  return data_->call_effects.get([this] { return Flow(*this, CallEffects()); });
 }
 
 NodeEffects::NodeEffects(const View& view, const Effects& effects) : any_(effects.any()) {

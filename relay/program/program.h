@@ -11,6 +11,8 @@
 
 namespace relay {
 
+class Flow;
+
 /// Which nodes of a view act: a column of the program, since it asks the functions that are called.
 class NodeEffects {
  public:
@@ -46,6 +48,10 @@ class Program {
   /// The effects of the nodes of a view of this program.
   const NodeEffects& node_effects(const View& view) const;
   const CallGraph& call_graph() const;
+  /// Which values are the same whatever the arguments of the program are (`Constancy` in flow.h).
+  const Flow& constancy() const;
+  /// The functions that calls may run, and their effects (`CallEffects` in flow.h).
+  const Flow& call_effects() const;
 
  private:
   struct Data;

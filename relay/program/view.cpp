@@ -163,7 +163,6 @@ const Dominators& View::post_dominators() const {
 const Dominators& View::dominators() const {
   return made(dominators_, *this, Dominators::Direction::kToOperands);
 }
-const Constancy& View::constancy() const { return made(constancy_, *this); }
 const Liveness& View::liveness() const { return made(liveness_, *this); }
 
 std::span<const uint32_t> View::free_variables(uint32_t function) const {

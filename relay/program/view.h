@@ -18,7 +18,6 @@ namespace relay {
 class Users;
 class Scopes;
 class Dominators;
-class Constancy;
 class Liveness;
 
 /// The nodes of an expression, mostly a global function, by numbers, and columns of facts.
@@ -67,7 +66,6 @@ class View {
   /// Ways to a node from variables that are free or parameters, constants and other nodes without
   /// operands: its parent is the last node that all of them pass.
   const Dominators& dominators() const;
-  const Constancy& constancy() const;
   const Liveness& liveness() const;
   /// The free variables of a function literal, or of the expression itself, in order of number:
   /// what is mentioned in it and not bound in it. A node that several functions share is mentioned
@@ -90,7 +88,6 @@ class View {
   Column<std::unique_ptr<Scopes>> scopes_;
   Column<std::unique_ptr<Dominators>> post_dominators_;
   Column<std::unique_ptr<Dominators>> dominators_;
-  Column<std::unique_ptr<Constancy>> constancy_;
   Column<std::unique_ptr<Liveness>> liveness_;
   Column<FreeVariables> free_variables_;
 };
@@ -168,17 +165,6 @@ class Dominators {
   void go_to_users(const View& view);
   void go_to_operands(const View& view);
   Tree tree_;
-};
-
-/// Which nodes have the same value whatever the arguments are: constants, numbers, tuples of them,
-/// projections out of those, calls of pure operators on them, and variables of lets that bind them.
-class Constancy {
- public:
-  explicit Constancy(const View& view);
-  bool operator[](uint32_t id) const { return constant_[id]; }
-
- private:
-  std::vector<bool> constant_;
 };
 
 /// When a value is needed last. The node is in the home of the value: a use inside a branch or a

@@ -115,7 +115,6 @@ TEST(ProgramView, ProgramsAreAMillionNodesDeep) {
     EXPECT_EQ(view.dominators().parent(view.size() - 1), view.size() - 2);
     EXPECT_EQ(view.post_dominators().parent(0), 2u);
     EXPECT_EQ(view.liveness().last_use(0), 2u);
-    EXPECT_FALSE(view.constancy()[2]);
     EXPECT_EQ(view.free_variables(view.size() - 1).size(), 0u);
   });
 }
