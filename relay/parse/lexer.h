@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <relay/parse/symbols.h>
+#include <relay/runtime/dtype.h>
 
 namespace relay::parsing {
 
@@ -99,6 +100,9 @@ class Lexer {
 /// Appends the characters of a string token or of a quoted name, quotes included; false for a bad
 /// escape.
 bool unescape(std::string_view quoted, std::string& out);
+
+/// The dtype of a number's suffix such as `f` and `i8`; not valid for one that does not exist.
+DType suffix_dtype(std::string_view suffix);
 
 /// The first byte that cannot be in program text (invalid UTF-8 or a control character), or npos.
 size_t find_binary(std::string_view text);

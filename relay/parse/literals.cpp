@@ -8,9 +8,7 @@
 #include <relay/parse/parser.h>
 
 namespace relay::parsing {
-namespace {
 
-// The dtype of a suffix; not valid for one that does not exist.
 DType suffix_dtype(std::string_view suffix) {
   struct Suffix {
     std::string_view text;
@@ -26,6 +24,8 @@ DType suffix_dtype(std::string_view suffix) {
   }
   return {};
 }
+
+namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

@@ -99,6 +99,9 @@ std::vector<Automaton::Way> Automaton::ways(const DFPattern* pattern, int depth)
       return node(ExprKind::kLet);
     case DFPatternKind::kIf:
       return node(ExprKind::kIf);
+    case DFPatternKind::kName:
+    case DFPatternKind::kNode:
+      return node(pattern->expr_kind());
     case DFPatternKind::kAttr:
     case DFPatternKind::kType:
     case DFPatternKind::kDType:

@@ -124,6 +124,7 @@ class Walk final : public Rewriter {
 
   // What one rule makes of the node.
   std::optional<Fired> once(const ExprRef& expr) {
+    if (options_.go_on && !options_.go_on()) return std::nullopt;
     rules_.automaton().find(expr.get(), found_);
     if (found_.empty() || expr->type() == nullptr) return std::nullopt;
     for (uint32_t i : std::vector<uint32_t>(found_)) {
@@ -248,6 +249,40 @@ class Walk final : public Rewriter {
   std::optional<std::unordered_set<const Expr*>> effectful_;
 };
 
+/// The operators that a function calls. Operators repeat, and each is one node: most calls are seen
+/// in a small table.
+PointerSet<Operator> called_operators(const Function* function) {
+  constexpr size_t kSlots = 64;
+  const Expr* recent[kSlots] = {};
+  PointerSet<Operator> found;
+  visit_each(function, [&](const Expr* expr) {
+    const auto* call = expr->as<Call>();
+    if (call == nullptr) {
+      if (expr->is<Op>()) found.insert(static_cast<const Op*>(expr)->op());
+      return true;
+    }
+    const Expr* callee = call->callee().get();
+    const Expr*& slot = recent[reinterpret_cast<uintptr_t>(callee) / alignof(Expr) % kSlots];
+    if (slot == callee) return true;
+    slot = callee;
+    if (const auto* op = callee->as<Op>()) found.insert(op->op());
+    return true;
+  });
+  return found;
+}
+
+/// True if the function has all operators that some rule needs to fit anything.
+bool has_operators(const Function* function, const RuleSet& rules) {
+  const PointerSet<Operator> called = called_operators(function);
+  for (size_t i = 0; i < rules.rules().size(); ++i) {
+    auto needs = rules.needs(i);
+    if (std::all_of(needs.begin(), needs.end(),
+                    [&](const Operator* op) { return called.contains(op); }))
+      return true;
+  }
+  return false;
+}
+
 /// True if some rule may apply somewhere: a look that neither counts users nor builds anything.
 bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOptions& options) {
   Surroundings around(function);
@@ -280,7 +315,8 @@ bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOp
 
 FunctionRef apply_rules(const FunctionRef& function, const RuleSet& rules,
                         const DriverOptions& options) {
-  if (!may_apply(function, rules, options)) return function;
+  if (!has_operators(function.get(), rules) || !may_apply(function, rules, options))
+    return function;
   size_t nodes = options.refuse_endless ? count_nodes(function.get()) : 0;
   History history(options.refuse_endless,
                   std::max<uint64_t>(kFewFirings, options.most_firings * nodes));

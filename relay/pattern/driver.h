@@ -45,11 +45,14 @@ class RuleSet {
   const std::vector<ReadyRule>& rules() const { return rules_; }
   const CompiledPattern& pattern(size_t i) const { return patterns_[i]; }
   const Automaton& automaton() const { return automaton_; }
+  /// Operators without which rule i fits nothing.
+  std::span<const Operator* const> needs(size_t i) const { return needs_[i]; }
 
  private:
   std::vector<ReadyRule> rules_;
   std::shared_ptr<const Source> source_;
   std::vector<CompiledPattern> patterns_;
+  std::vector<std::vector<const Operator*>> needs_;
   Automaton automaton_;
 };
 
@@ -76,6 +79,8 @@ struct DriverOptions {
   /// null.
   std::function<const Effects&()> effects;
   std::function<void(const Firing&)> trace;
+  /// Asked before each application; false stops the driver.
+  std::function<bool()> go_on;
 };
 
 /// Applies rules in a typed function until none applies. What a rule writes has the type of what it

@@ -57,6 +57,8 @@ void Lexer::advance() {
     for (++end_; in_word(at(end_));) ++end_;
     token_ = Token::kLocal;
     text_ = source_->text().substr(begin_ + 1, end_ - begin_ - 1);
+  } else if (c == '@' && (in_word(at(begin_ + 1)) || at(begin_ + 1) == '"')) {
+    read_global();
   } else if (starts_word(c)) {
     read_word();
   } else if (is_digit(c)) {
@@ -90,6 +92,20 @@ void Lexer::read_word() {
   text_ = source_->text().substr(begin_, end_ - begin_);
 }
 
+// `@f`, `@std.map`, `@"my function"`.
+void Lexer::read_global() {
+  ++end_;
+  if (at(end_) == '"') {
+    begin_ = end_;
+    read_string();
+    --begin_;
+  } else {
+    while (in_word(at(end_)) || (at(end_) == '.' && in_word(at(end_ + 1)))) ++end_;
+    text_ = source_->text().substr(begin_ + 1, end_ - begin_ - 1);
+  }
+  token_ = Token::kGlobal;
+}
+
 void Lexer::read_number() {
   auto digits = [&] {
     while (is_digit(at(end_))) ++end_;
@@ -106,10 +122,15 @@ void Lexer::read_number() {
       digits();
     }
   }
-  if (in_word(at(end_)))
-    throw Error("a number is followed by something else", source_->span(begin_, end_ + 1 - begin_));
   token_ = Token::kNumber;
   text_ = source_->text().substr(begin_, end_ - begin_);
+  suffix_ = {};
+  if (!in_word(at(end_))) return;
+  const size_t suffix = end_;
+  while (in_word(at(end_))) ++end_;
+  suffix_ = parsing::suffix_dtype(source_->text().substr(suffix, end_ - suffix));
+  if (!suffix_.valid())
+    throw Error("a number is followed by something else", source_->span(begin_, end_ - begin_));
 }
 
 void Lexer::read_string() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <relay/runtime/dtype.h>
 #include <relay/support/span.h>
 
 namespace relay::pattern {
@@ -13,7 +14,8 @@ enum class Token : uint8_t {
   kEnd,
   kWord,    // `nn.conv2d`, `rule`
   kLocal,   // `%x`
-  kNumber,  // without sign
+  kGlobal,  // `@f`
+  kNumber,  // without sign; the dtype behind it, as in `0f`, is its suffix
   kString,
   kSign,  // one of the characters of punctuation, or `==`, `=>`, `<=`, `>=`, `!=`, `..`
 };
@@ -23,8 +25,10 @@ class Lexer {
  public:
   explicit Lexer(std::shared_ptr<const Source> source) : source_(std::move(source)) { advance(); }
   Token token() const { return token_; }
-  /// The text of the token: of a local without `%`, of a string without quotes.
+  /// The text of the token: of a local or global without its sign, of a string without quotes.
   const std::string& text() const { return text_; }
+  /// The dtype behind a number, as in `0f` and `1i8`; not valid where none is.
+  DType suffix() const { return suffix_; }
   Span span() const { return source_->span(begin_, end_ - begin_); }
   size_t begin() const { return begin_; }
   size_t end() const { return end_; }
@@ -38,6 +42,7 @@ class Lexer {
  private:
   void skip_blank();
   void read_word();
+  void read_global();
   void read_number();
   void read_string();
   char at(size_t i) const { return i < source_->text().size() ? source_->text()[i] : '\0'; }
@@ -46,6 +51,7 @@ class Lexer {
   size_t begin_ = 0, end_ = 0;
   Token token_ = Token::kEnd;
   std::string text_;
+  DType suffix_;
 };
 
 }  // namespace relay::pattern

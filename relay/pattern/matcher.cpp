@@ -129,6 +129,18 @@ bool Matcher::fits_number(const DFPattern& pattern, const Expr* expr) {
   return !dtype.is_float();  // integers have one zero
 }
 
+namespace {
+
+// Each function has symbols of its own, so a pattern means them by their names.
+bool fits_extent(const Dim& extent, const Dim& wanted) {
+  if (extent == wanted || wanted == DFPattern::any_extent()) return true;
+  const TypeVar* symbol = extent.as_symbol();
+  const TypeVar* other = wanted.as_symbol();
+  return symbol != nullptr && other != nullptr && symbol->name() == other->name();
+}
+
+}  // namespace
+
 bool Matcher::match_part(const Goal& goal) {
   const CompiledPattern::Part& part = pattern_->parts_[goal.part];
   const DFPattern& pattern = *part.pattern;
@@ -161,6 +173,17 @@ bool Matcher::match_part(const Goal& goal) {
       const auto* var = expr->as<Var>();
       return leaf(var != nullptr &&
                   (pattern.var_name().empty() || var->name() == pattern.var_name()));
+    }
+    case DFPatternKind::kName: {
+      const auto* global = expr->as<GlobalVar>();
+      const auto* constructor = expr->as<Constructor>();
+      return leaf(expr->kind() == pattern.expr_kind() &&
+                  (global != nullptr ? global->name() : constructor->name()) == pattern.var_name());
+    }
+    case DFPatternKind::kNode: {
+      if (expr->kind() != pattern.expr_kind()) return false;
+      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      return match_children(goal, expr->operands().first(part.count), 0, done);
     }
     case DFPatternKind::kConstant:
       return leaf(expr->is<Constant>() || expr->is<Literal>());
@@ -295,7 +318,8 @@ bool Matcher::check(const Goal& goal) {
     return tensor->has_dtype() && tensor->dtype() == pattern.dtype();
   if (!tensor->has_rank()) return false;
   std::span<const Dim> dims = tensor->dims();
-  return std::equal(dims.begin(), dims.end(), pattern.dims().begin(), pattern.dims().end());
+  return std::equal(dims.begin(), dims.end(), pattern.dims().begin(), pattern.dims().end(),
+                    fits_extent);
 }
 
 }  // namespace relay::pattern

@@ -1,5 +1,6 @@
 // Text to patterns.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -121,8 +122,13 @@ DFPatternRef Parser::postfix() {
 
 DFPatternRef Parser::suffix(DFPatternRef inner) {
   expect(".", "");
-  if (lexer_.token() == Token::kNumber)
-    return DFPattern::projection(std::move(inner), projection_index());
+  if (lexer_.token() == Token::kNumber) {
+    refuse_suffix("it is that of a field");
+    const Span span = lexer_.span();
+    const uint32_t index = projection_index();
+    check_projection(*inner, index, span);
+    return DFPattern::projection(std::move(inner), index);
+  }
   if (!at_word("_")) return method(std::move(inner));
   lexer_.advance();
   return DFPattern::projection(std::move(inner));
@@ -192,17 +198,36 @@ DFPatternRef Parser::method(DFPatternRef inner) {
   if (name != "has_shape")
     throw Error(
         "a pattern has no ." + name + "; it has has_attr, has_type, has_dtype and has_shape", span);
-  std::string text = raw_argument();
+  return DFPattern::shape(std::move(inner), shape(span));
+}
+
+// `(2, n, ?, _)`: `_` is any extent.
+std::vector<Dim> Parser::shape(Span span) {
+  const std::string text = raw_argument();
+  constexpr std::string_view kAny = "any_extent__";
+  auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::string written;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool alone = text[i] == '_' && (i == 0 || !in_word(text[i - 1])) &&
+                       (i + 1 == text.size() || !in_word(text[i + 1]));
+    written += alone ? std::string(kAny) : std::string(1, text[i]);
+  }
   TypeRef type;
   try {
-    type = parse_type("Tensor[" + text + ", float32]");
+    type = parse_type("Tensor[" + written + ", float32]");
   } catch (const Error& error) {
     throw Error("`" + text + "` is no shape: " + error.what(), span);
   }
   const auto* tensor = type->as<TensorType>();
   if (tensor == nullptr || !tensor->has_rank()) throw Error("`" + text + "` is no shape", span);
-  std::span<const Dim> dims = tensor->dims();
-  return DFPattern::shape(std::move(inner), {dims.begin(), dims.end()});
+  std::vector<Dim> dims(tensor->dims().begin(), tensor->dims().end());
+  for (Dim& dim : dims) {
+    const TypeVar* symbol = dim.as_symbol();
+    if (symbol != nullptr && symbol->name() == kAny) dim = DFPattern::any_extent();
+    if (symbol == nullptr && dim.is_term())
+      throw Error("an extent of a pattern is a number, a name, `?` or `_`, not " + dim.str(), span);
+  }
+  return dims;
 }
 
 DFPatternRef Parser::primary() {
@@ -213,6 +238,8 @@ DFPatternRef Parser::primary() {
       return local();
     case Token::kNumber:
       return number();
+    case Token::kGlobal:
+      return DFPattern::global(take_text(Token::kGlobal, "a global function"));
     default:
       if (at("-")) return number();
       if (at("(")) return parenthesised();
@@ -236,6 +263,11 @@ DFPatternRef Parser::local() {
   return result;
 }
 
+void Parser::refuse_suffix(std::string_view why) const {
+  if (lexer_.token() == Token::kNumber && lexer_.suffix().valid())
+    fail("a number has no dtype here: " + std::string(why));
+}
+
 double Parser::signed_number() {
   bool negative = take("-");
   if (at_word("inf")) {
@@ -252,7 +284,15 @@ double Parser::signed_number() {
   return negative ? -value : value;
 }
 
-DFPatternRef Parser::number() { return DFPattern::number(signed_number()); }
+// `0f` is 0 of the dtype float32.
+DFPatternRef Parser::number() {
+  const size_t begin = lexer_.begin();
+  if (take("-") && lexer_.token() != Token::kNumber && !at_word("inf")) unexpected("a number");
+  const DType dtype = lexer_.token() == Token::kNumber ? lexer_.suffix() : DType();
+  lexer_.seek(begin);
+  DFPatternRef result = DFPattern::number(signed_number());
+  return dtype.valid() ? DFPattern::dtype(std::move(result), dtype) : result;
+}
 
 DFPatternRef Parser::parenthesised() {
   expect("(", "");
@@ -279,6 +319,8 @@ DFPatternRef Parser::word() {
   if (name == "dominates") return dominator();
   if (name == "rec") return recursive();
   if (name == "expr") return quoted_expr();
+  if (name == "match") return match();
+  if (name == "ref" || name == "ref_read" || name == "ref_write") return reference();
   if (name == "let") fail("put a let that is part of something in parentheses");
   if (name == "_" || name == "const") {
     bool is_constant = name == "const";
@@ -292,9 +334,39 @@ DFPatternRef Parser::word() {
     expect(")", "behind the name");
     return result;
   }
-  DFPatternRef result = DFPattern::op(find_operator(name, lexer_.span()));
+  DFPatternRef result = is_constructor_name(name)
+                            ? DFPattern::constructor(name)
+                            : DFPattern::op(find_operator(name, lexer_.span()));
   lexer_.advance();
   return result;
+}
+
+// `match (P) { .. }`: by what it matches on.
+DFPatternRef Parser::match() {
+  lexer_.advance();
+  expect("(", "of the match");
+  DFPatternRef data = pattern();
+  expect(")", "behind what is matched");
+  expect("{", "of the clauses");
+  expect("..", "for the clauses, which a pattern does not look at");
+  expect("}", "behind the clauses");
+  return DFPattern::node(ExprKind::kMatch, {std::move(data)});
+}
+
+// `ref(P)`, `ref_read(P)`, `ref_write(P, Q)`.
+DFPatternRef Parser::reference() {
+  const std::string name = take_text(Token::kWord, "");
+  const ExprKind kind = name == "ref"        ? ExprKind::kRefCreate
+                        : name == "ref_read" ? ExprKind::kRefRead
+                                             : ExprKind::kRefWrite;
+  expect("(", "of " + name);
+  std::vector<DFPatternRef> operands{pattern()};
+  if (kind == ExprKind::kRefWrite) {
+    expect(",", "between the reference and the value");
+    operands.push_back(pattern());
+  }
+  expect(")", "behind the operands of " + name);
+  return DFPattern::node(kind, std::move(operands));
 }
 
 DFPatternRef Parser::call(DFPatternRef callee, Span callee_span) {
@@ -442,6 +514,7 @@ AttrValue Parser::value() {
     expect("]", "behind the list");
     return AttrValue(std::move(list));
   }
+  refuse_suffix("the attribute has its own");
   bool whole = lexer_.token() == Token::kNumber || at("-");
   size_t begin = lexer_.begin();
   double number = signed_number();

@@ -162,7 +162,10 @@ RuleTemplate Parser::written_suffix() {
     lexer_.advance();
     if (lexer_.token() != Token::kNumber) unexpected("the number of a field");
     RuleTemplate projection{RuleTemplate::Kind::kProjection};
+    refuse_suffix("it is that of a field");
+    const Span span = lexer_.span();
     projection.index = projection_index();
+    check_written_projection(result, projection.index, span);
     projection.children.push_back(std::move(result));
     result = std::move(projection);
   }
@@ -177,6 +180,7 @@ RuleTemplate Parser::written_primary() {
   }
   if (lexer_.token() == Token::kNumber || at("-") || at_word("inf")) {
     RuleTemplate result{RuleTemplate::Kind::kNumber};
+    refuse_suffix("it gets that of the rule's result");
     result.number = signed_number();
     return result;
   }
@@ -206,7 +210,9 @@ RuleTemplate Parser::written_call(const std::string& name, Span span) {
   expect("(", "of a call");
   while (!at(")")) {
     if (take("..")) {
+      const Span span = lexer_.span();
       call.spread = part();
+      check_has_attributes(part_pattern(call.spread), call.spread, span);
     } else {
       if (at_attribute()) {
         call.attributes.push_back(written_attribute(call.op));
@@ -233,11 +239,33 @@ RuleTemplate::Attribute Parser::written_attribute(const Operator* op) {
   if (lexer_.token() == Token::kLocal) {
     attribute.part = part();
     expect(".", "and the name of an attribute");
+    const Span of_part = lexer_.span();
     attribute.of_part = take_text(Token::kWord, "the name of an attribute");
+    check_attribute(part_pattern(attribute.part), attribute.part, attribute.of_part, of_part);
   } else {
     attribute.value = as_field(op, field, value(), place);
   }
   return attribute;
+}
+
+void Parser::check_written_projection(const RuleTemplate& tuple, uint32_t index, Span span) const {
+  switch (tuple.kind) {
+    case RuleTemplate::Kind::kPart:
+      return check_projection(part_pattern(tuple.part), index, span);
+    case RuleTemplate::Kind::kCall:
+      return check_result(*tuple.op, index, span);
+    case RuleTemplate::Kind::kNumber:
+      throw Error("a number has no fields", span);
+    case RuleTemplate::Kind::kTuple:
+      if (index < tuple.children.size()) return;
+      throw Error("this tuple has " + std::to_string(tuple.children.size()) + " fields", span);
+    case RuleTemplate::Kind::kProjection:
+      return;
+  }
+}
+
+ValueKind Parser::kind_of(const RuleValue& value) const {
+  return value_kind(value, value.part.empty() ? nullptr : &part_pattern(value.part));
 }
 
 // ---- Conditions --------------------------------------------------------------------------------
@@ -263,7 +291,10 @@ RuleCondition Parser::condition() {
     condition.test = RuleCondition::Test::kIn;
     expect("(", "of the values");
     do {
+      const Span span = lexer_.span();
       condition.values.push_back(operand());
+      check_comparison(condition, kind_of(condition.values[0]), kind_of(condition.values.back()),
+                       span);
     } while (take(",") && !at(")"));
     expect(")", "behind the values");
     return condition;
@@ -272,7 +303,9 @@ RuleCondition Parser::condition() {
     if (!at(comparison.text)) continue;
     lexer_.advance();
     condition.test = comparison.test;
+    const Span span = lexer_.span();
     condition.values.push_back(operand());
+    check_comparison(condition, kind_of(condition.values[0]), kind_of(condition.values[1]), span);
     return condition;
   }
   unexpected("a comparison");
@@ -287,11 +320,14 @@ RuleValue Parser::part_value(RuleValue::Kind kind) {
   expect(")", "behind the part");
   if (kind != RuleValue::Kind::kShape || !take("[")) return result;
   result.kind = RuleValue::Kind::kExtent;
+  const Span span = lexer_.span();
+  refuse_suffix("an axis is an integer");
   double axis = signed_number();
   constexpr double kMost = 1000;
   if (axis != static_cast<int>(std::min(std::max(axis, -kMost), kMost)))
     fail("an axis is an integer");
   result.axis = static_cast<int64_t>(axis);
+  check_axis(part_pattern(result.part), result.part, result.axis, span);
   expect("]", "behind the axis");
   return result;
 }
@@ -305,7 +341,9 @@ RuleValue Parser::operand() {
     result.kind = RuleValue::Kind::kAttribute;
     result.part = part();
     expect(".", "and the name of an attribute");
+    const Span span = lexer_.span();
     result.attribute = take_text(Token::kWord, "the name of an attribute");
+    check_attribute(part_pattern(result.part), result.part, result.attribute, span);
     return result;
   }
   if (lexer_.token() == Token::kWord) {

@@ -7,6 +7,7 @@
 #include <relay/parse/parse.h>
 #include <relay/pattern/lexer.h>
 #include <relay/pattern/rule.h>
+#include <relay/pattern/rule_checks.h>
 
 namespace relay::pattern {
 
@@ -71,14 +72,18 @@ class Parser {
   DFPatternRef dominator();
   DFPatternRef recursive();
   DFPatternRef quoted_expr();
+  DFPatternRef match();
+  DFPatternRef reference();
   DFPatternRef call(DFPatternRef callee, Span callee_span);
   void define(const std::string& name, Span span, DFPatternRef pattern);
   DFPatternRef method(DFPatternRef inner);
   uint32_t projection_index();
   std::string raw_argument();
+  std::vector<Dim> shape(Span span);
 
   // Values.
   double signed_number();
+  void refuse_suffix(std::string_view why) const;
   AttrValue value();
   NamedAttr attribute(const Operator* op);
   const AttrField& field_of(const Operator* op, const Name& name, Span span) const;
@@ -93,10 +98,14 @@ class Parser {
   RuleTemplate written_product();
   RuleTemplate written_suffix();
   RuleTemplate written_primary();
+  void check_written_projection(const RuleTemplate& tuple, uint32_t index, Span span) const;
+  ValueKind kind_of(const RuleValue& value) const;
   RuleTemplate written_call(const std::string& name, Span span);
   RuleTemplate::Attribute written_attribute(const Operator* op);
   RuleCondition condition();
   RuleValue operand();
+  /// What fits a part of the pattern.
+  const DFPattern& part_pattern(const Name& name) const { return *parts_.at(name.str()); }
   RuleValue part_value(RuleValue::Kind kind);
   void skip_rule();
 

@@ -1,6 +1,7 @@
 // Construction of patterns, equality, and the end of deep ones.
 #include <relay/pattern/pattern.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <relay/ir/equal.h>
@@ -56,6 +57,31 @@ DFPatternRef DFPattern::var(Name name) {
 }
 
 DFPatternRef DFPattern::constant() { return make(DFPatternKind::kConstant); }
+
+DFPatternRef DFPattern::constructor(Name name) {
+  auto made = make(DFPatternKind::kName);
+  made->var_name_ = std::move(name);
+  made->index_ = static_cast<int64_t>(ExprKind::kConstructor);
+  return made;
+}
+
+DFPatternRef DFPattern::global(Name name) {
+  auto made = make(DFPatternKind::kName);
+  made->var_name_ = std::move(name);
+  made->index_ = static_cast<int64_t>(ExprKind::kGlobalVar);
+  return made;
+}
+
+DFPatternRef DFPattern::node(ExprKind kind, std::vector<DFPatternRef> operands) {
+  auto made = make(DFPatternKind::kNode, std::move(operands));
+  made->index_ = static_cast<int64_t>(kind);
+  return made;
+}
+
+Dim DFPattern::any_extent() {
+  static const TypeVarRef& extent = *new TypeVarRef(TypeVar::make("_", Kind::kShapeVar));
+  return Dim::symbol(extent.get());
+}
 
 DFPatternRef DFPattern::number(double value) {
   auto made = make(DFPatternKind::kNumber);
@@ -213,7 +239,10 @@ bool same_fields(const DFPattern& a, const DFPattern& b) {
   if (a.children().size() != b.children().size()) return false;
   if (static_cast<bool>(a.target()) != static_cast<bool>(b.target())) return false;
   if (a.var_name() != b.var_name() || a.index() != b.index()) return false;
-  if (a.type() != b.type() || a.dtype() != b.dtype() || a.dims() != b.dims()) return false;
+  if (a.type() != b.type() || a.dtype() != b.dtype()) return false;
+  auto same_text = [](const Dim& x, const Dim& y) { return x == y || x.str() == y.str(); };
+  if (!std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end(), same_text))
+    return false;
   uint64_t x = 0, y = 0;  // the numbers to the bit: 0 and -0 differ
   double first = a.number(), second = b.number();
   static_assert(sizeof(x) == sizeof(first));

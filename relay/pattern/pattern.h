@@ -34,6 +34,8 @@ enum class DFPatternKind : uint8_t {
   kDType,         // child: what has the dtype
   kShape,         // child: what has the shape
   kDominator,     // children: parent, path, child
+  kName,          // a constructor or global function, by its name
+  kNode,          // a reference operation or match; children: its first operands
 };
 
 /// A pattern. Immutable and shared like expressions: a pattern that stands at two places of another
@@ -48,6 +50,11 @@ class DFPattern {
   /// An empty name fits all variables.
   static DFPatternRef var(Name name = {});
   static DFPatternRef constant();
+  static DFPatternRef constructor(Name name);
+  static DFPatternRef global(Name name);
+  /// A node of a kind whose first operands fit: `ref`, `ref_read`, `ref_write`, and a match by what
+  /// it matches on.
+  static DFPatternRef node(ExprKind kind, std::vector<DFPatternRef> operands);
   static DFPatternRef number(double value);
   static DFPatternRef call(DFPatternRef callee, std::vector<DFPatternRef> args);
   static DFPatternRef call_any(DFPatternRef callee);  // whatever the arguments
@@ -66,7 +73,9 @@ class DFPattern {
   static DFPatternRef attrs(DFPatternRef pattern, std::vector<NamedAttr> attrs);
   static DFPatternRef type(DFPatternRef pattern, TypeRef type);
   static DFPatternRef dtype(DFPatternRef pattern, DType dtype);
+  /// A symbol fits the one of its name, and `any_extent` every extent.
   static DFPatternRef shape(DFPatternRef pattern, std::vector<Dim> shape);
+  static Dim any_extent();
   /// `child` fits the node; every way from it to its inputs leads through nodes that fit `path` to
   /// one that fits `parent`; and nothing else uses what lies between, the parent included.
   static DFPatternRef dominator(DFPatternRef parent, DFPatternRef path, DFPatternRef child);
@@ -78,9 +87,12 @@ class DFPattern {
   const DFPatternRef& child(size_t i) const { return children_[i]; }
   /// Of a call, function or tuple: that arguments, parameters or fields may be any.
   bool any() const { return any_; }
-  /// Of a variable, or the one of `named`.
+  /// The one of `named`.
   const Name& name() const { return name_; }
+  /// Of a variable, constructor or global function.
   const Name& var_name() const { return var_name_; }
+  /// Of a name or node.
+  ExprKind expr_kind() const { return static_cast<ExprKind>(index_); }
   const ExprRef& expr() const { return expr_; }
   double number() const { return number_; }
   int64_t index() const { return index_; }

@@ -160,6 +160,14 @@ void Printer::print_leaf(const DFPattern& pattern) {
     case DFPatternKind::kConstant:
       out_ += "const";
       break;
+    case DFPatternKind::kName:
+      if (pattern.expr_kind() == ExprKind::kGlobalVar) {
+        const std::string_view name = pattern.var_name().view();
+        out_ += "@" + (is_word(name) ? std::string(name) : quoted(name));
+      } else {
+        out_ += pattern.var_name().view();
+      }
+      break;
     case DFPatternKind::kNumber:
       out_ += pattern_number_text(pattern.number());
       break;
@@ -228,8 +236,21 @@ void Printer::print_inside(const DFPattern& pattern) {
       return next({part(0, kTight), ".has_dtype(" + std::string(pattern.dtype().name()) + ")"});
     case DFPatternKind::kShape: {
       std::string dims;
-      for (const Dim& dim : pattern.dims()) dims += (dims.empty() ? "" : ", ") + dim.str();
+      for (const Dim& dim : pattern.dims()) {
+        dims += dims.empty() ? "" : ", ";
+        dims += dim == DFPattern::any_extent() ? "_" : dim.str();
+      }
       return next({part(0, kTight), ".has_shape((" + dims + "))"});
+    }
+    case DFPatternKind::kNode: {
+      if (pattern.expr_kind() == ExprKind::kMatch)
+        return next({"match (", part(0, kLet), ") { .. }"});
+      Pieces pieces{pattern.expr_kind() == ExprKind::kRefCreate ? "ref("
+                    : pattern.expr_kind() == ExprKind::kRefRead ? "ref_read("
+                                                                : "ref_write("};
+      print_list(pieces, pattern.children());
+      pieces.emplace_back(")");
+      return next(std::move(pieces));
     }
     case DFPatternKind::kDominator:
       return next({"dominates(", part(0, kLet), ", ", part(1, kLet), ", ", part(2, kLet), ")"});

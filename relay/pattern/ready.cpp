@@ -1,7 +1,10 @@
 // Rules of text made ready: what they write, from what fits.
+#include <algorithm>
+
 #include <relay/op/registry/formula.h>
 #include <relay/pattern/conditions.h>
 #include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay::pattern {
 
@@ -114,12 +117,41 @@ std::vector<DFPatternRef> patterns_of(const std::vector<ReadyRule>& rules) {
   return result;
 }
 
+// The operators that every match of a pattern has in it.
+std::vector<const Operator*> needed_operators(const DFPattern* root) {
+  std::vector<const Operator*> found;
+  std::vector<const DFPattern*> stack{root};
+  PointerSet<DFPattern> seen;
+  while (!stack.empty()) {
+    const DFPattern* pattern = stack.back();
+    stack.pop_back();
+    if (!seen.insert(pattern)) continue;
+    if (const Operator* op = pattern->as_op()) found.push_back(op);
+    switch (pattern->kind()) {
+      case DFPatternKind::kAlt:  // one of the two is enough
+        break;
+      case DFPatternKind::kDominator:  // the path may be empty
+        stack.push_back(pattern->child(0).get());
+        stack.push_back(pattern->child(2).get());
+        break;
+      default:
+        for (const DFPatternRef& child : pattern->children()) stack.push_back(child.get());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
 }  // namespace
 
 RuleSet::RuleSet(std::vector<ReadyRule> rules)
     : rules_(std::move(rules)), automaton_(patterns_of(rules_)) {
   patterns_.reserve(rules_.size());
-  for (const ReadyRule& rule : rules_) patterns_.emplace_back(rule.from);
+  for (const ReadyRule& rule : rules_) {
+    patterns_.emplace_back(rule.from);
+    needs_.push_back(needed_operators(rule.from.get()));
+  }
 }
 
 RuleSet::RuleSet(const Rules& rules) : RuleSet(all_ready(rules)) { source_ = rules.source; }

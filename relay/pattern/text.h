@@ -10,8 +10,9 @@
 //   fn (P) { Q }    a function; fn (..) { Q }      let P = Q; R            a let
 //   if (P) { Q } else { R }                        P | Q                   the first that fits
 //   P.has_type(T), P.has_dtype(d), P.has_shape((2, 3))
-//   dominates(PARENT, PATH, CHILD)                 rec(%w, P)              P, in which %w is all of
-//   it expr("add(%x, 1f)")                            an expression that is equal
+//   dominates(PARENT, PATH, CHILD)                 rec(%w, P)              P, %w being all of it
+//   expr("add(%x, 1f)")  an equal expression       Cons(P, Q), @f(P)       by name
+//   ref(P), ref_read(P), ref_write(P, Q)           match (P) { .. }        by what it matches on
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
 // relay explain-program: what passes know of a program, beside its text.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include <relay/infer/infer.h>
@@ -11,16 +13,20 @@ namespace relay::tool {
 
 namespace {
 
-void explain(const std::string& column, const std::string& path) {
-  Module module = read_typed_program(path);
-  print_out(explain_program(relay::Program(std::move(module)), column));
-}
-
 std::string list_columns() {
   std::string text = "Columns:";
   for (const ColumnText& column : column_texts())
     text += fmt::format("\n  {:16} {}", column.name, column.doc);
   return text;
+}
+
+void explain(const std::string& column, const std::string& path) {
+  const auto& columns = column_texts();
+  const bool known = std::any_of(columns.begin(), columns.end(),
+                                 [&](const ColumnText& each) { return each.name == column; });
+  if (!known) throw UsageError("there is no column " + column + ". " + list_columns());
+  Module module = read_typed_program(path);
+  print_out(explain_program(relay::Program(std::move(module)), column));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // relay match: where a pattern fits in a program.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include <relay/ir/rewrite.h>
@@ -7,6 +9,7 @@
 #include <relay/pattern/text.h>
 #include <relay/print/print.h>
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 #include <relay/transform/literals.h>
 
 #include <tools/relay/command.h>
@@ -38,9 +41,40 @@ std::string parts_text(const pattern::CompiledPattern& pattern, const pattern::M
   return text;
 }
 
+// Refuses names of constructors and functions that the program does not have.
+void check_names(const DFPattern* pattern, const Module& module) {
+  std::vector<std::string> constructors, globals;
+  for (const TypeDataRef& data : module.types()) {
+    for (const ConstructorRef& constructor : data->constructors())
+      constructors.push_back(constructor->name().str());
+  }
+  for (const Module::FunctionEntry& entry : module.functions())
+    globals.push_back(entry.name.str());
+  for (const DFPattern* part : patterns_in(pattern)) {
+    if (part->kind() != DFPatternKind::kName) continue;
+    const bool global = part->expr_kind() == ExprKind::kGlobalVar;
+    const std::vector<std::string>& known = global ? globals : constructors;
+    const std::string name = part->var_name().str();
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    Diagnostic diagnostic = Diagnostic::error(
+        global ? "the program has no function @" + name : "the program has no constructor " + name);
+    suggest(diagnostic, name, known);
+    throw Error(std::move(diagnostic));
+  }
+}
+
+// A pattern that is the name of an operator or the like finds the places of the name; others are
+// about what is computed.
+bool is_name(const DFPattern& pattern) {
+  return pattern.kind() == DFPatternKind::kName || pattern.as_op() != nullptr;
+}
+bool names_something(const Expr* expr) { return expr->is<Op>() || expr->is<Constructor>(); }
+
 void match(const MatchOptions& options, Context& context) {
   DFPatternRef pattern = parse_pattern("pattern", options.pattern);
   Module module = resolve_literals(read_typed_program(options.program));
+  check_names(pattern.get(), module);
+  const bool wants_names = is_name(*pattern);
   pattern::CompiledPattern compiled(pattern);
   pattern::Automaton automaton(std::span<const DFPatternRef>(&pattern, 1));
   std::string text;
@@ -51,6 +85,7 @@ void match(const MatchOptions& options, Context& context) {
     pattern::Matcher matcher(around);
     const View& view = around.view();
     for (uint32_t id = 0; id < view.size(); ++id) {
+      if (!wants_names && names_something(view.expr(id)) && view.expr(id)->type() == nullptr) continue;
       automaton.find(view.expr(id), found);
       if (found.empty() || !matcher.match(compiled, view.expr(id))) continue;
       ++count;
