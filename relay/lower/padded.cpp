@@ -53,6 +53,14 @@ struct Plane {
   Slide along;  // lanes
 };
 
+/// True if a window is too large to be copied anyway: its lines could not be counted in 64 bits.
+bool is_absurd(const Slide& slide) {
+  constexpr int64_t kMostStep = int64_t{1} << 20, kMostRows = int64_t{1} << 31;
+  return slide.stride > kMostStep || slide.dilation > kMostStep ||
+         slide.taps() > kMostSignalTaps || slide.before > kMostRows || slide.before < -kMostRows ||
+         (!slide.is_open() && slide.rows() > kMostRows);
+}
+
 std::optional<Slide> slide_of(Space& space, const Access& access, size_t d, Dim extent) {
   Slide slide;
   slide.dim = d;
@@ -81,6 +89,7 @@ std::optional<Slide> slide_of(Space& space, const Access& access, size_t d, Dim 
   if (slide.tap != nullptr && !slide.tap->extent.is_int()) return std::nullopt;
   if (slide.row == nullptr || !rest.is_int()) return std::nullopt;
   slide.before = -rest.as_int();
+  if (is_absurd(slide)) return std::nullopt;
   // What is not filled may be read only where something around it allows.
   if (slide.unsure && extent.is_int() && !slide.is_open()) return std::nullopt;
   return slide;

@@ -109,6 +109,11 @@ class Cutting {
 
 std::vector<TapRange> tap_ranges(const SlidingAxis& axis) {
   constexpr int64_t kMostTaps = 64;
+  // Products of taps with steps, and of those with results, stay within 64 bits.
+  constexpr int64_t kMost = int64_t{1} << 50;
+  for (int64_t each : {axis.results, axis.stride, axis.step, axis.offset, axis.extent}) {
+    if (each > kMost || each < -kMost) return {};
+  }
   constexpr double kWorthIt = 0.05;
   if (axis.taps < 1 || axis.taps > kMostTaps) return {};
   std::vector<TapRange> taps;
