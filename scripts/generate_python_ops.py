@@ -43,7 +43,7 @@ MODULES = {
     "dyn_image": "op/dyn/image.py",
 }
 # Operators whose function is not where their name says.
-ELSEWHERE = {"on_device": ("annotation", "on_device"), "contrib_reverse_reshape": ("tensor", "reverse_reshape")}
+ELSEWHERE = {"on_device": ("annotation", "on_device"), "memory.kill": ("annotation", "kill"), "contrib_reverse_reshape": ("tensor", "reverse_reshape")}
 # Lists with one entry for each spatial dimension, and paddings, may be given as one number.
 SIZES = {"strides", "dilation", "dilations", "pool_size", "kernel_size", "output_padding", "output_size"}
 # Their several results are an expression of tuple type, as they are in TVM; others are unpacked in Python.

@@ -124,7 +124,8 @@ std::string arguments_text(const Module& module, const Arguments& arguments) {
 namespace {
 
 std::string tensor_difference(const NDArray& a, const NDArray& b, const Comparison& comparison) {
-  if (a.dtype() != b.dtype() || shape_text(a.shape()) != shape_text(b.shape())) {
+  const bool floats = comparison.any_float && a.dtype().is_float() && b.dtype().is_float();
+  if ((a.dtype() != b.dtype() && !floats) || shape_text(a.shape()) != shape_text(b.shape())) {
     return std::string(a.dtype().name()) + shape_text(a.shape()) + " for " +
            std::string(b.dtype().name()) + shape_text(b.shape());
   }

@@ -33,6 +33,7 @@ std::string arguments_text(const Module& module, const Arguments& arguments);
 
 struct Comparison {
   double tolerance = 1e-3;  // of floats, relative to the largest number of the result
+  bool any_float = false;   // floats may have another dtype
 };
 /// The difference of two results; empty if there is none. Closures count as equal.
 std::string difference(const Value& found, const Value& wanted, const Comparison& comparison = {});
@@ -45,6 +46,10 @@ struct PassCheck {
   Comparison comparison;
 };
 Outcome check_passes(const Module& module, const PassCheck& check, const Arguments& arguments);
+
+/// What remains to be compared after a pass that changes the signature on purpose: the module with
+/// the signature that it had before, and the precision to expect. Nothing if that cannot be had.
+std::optional<Module> comparable(const Module& after, const PassInfo& info, Comparison& comparison);
 
 /// Runs a program and its new form in the reference evaluator. Both are typed anew, on nodes of
 /// their own.

@@ -40,8 +40,17 @@ PassInstrument verify_runs(Arguments arguments, RunChecks checks) {
   instrument.after = [arguments = std::move(arguments), checks, skip](
                          const Module& before, const Module& after, const PassInfo& info, double) {
     if (same_functions(before, after)) return;
-    Outcome found = run_isolated(
-        [&] { return compare_runs(before, after, checks.comparison, arguments); }, checks.limits);
+    Comparison comparison = checks.comparison;
+    const std::optional<Module> result = comparable(after, info, comparison);
+    if (!result) {
+      skip("pass " + info.name.str() + " changes the signature");
+      return;
+    }
+    auto compare = [&](const Module& module) {
+      return run_isolated([&] { return compare_runs(before, module, comparison, arguments); },
+                          checks.limits);
+    };
+    Outcome found = compare(*result);
     if (found.kind == Outcome::Kind::kFine) return;
     if (found.kind == Outcome::Kind::kInterrupted) throw vm::Interrupted();
     if (found.kind == Outcome::Kind::kRefused) {
@@ -56,6 +65,15 @@ PassInstrument verify_runs(Arguments arguments, RunChecks checks) {
         skip("by itself, the program " + std::string(outcome_text(alone.kind)));
         return;
       }
+    }
+    if (info.blame) {
+      auto wrong = [&](const Module& module) {
+        const Outcome outcome = compare(module);
+        if (outcome.kind == Outcome::Kind::kInterrupted) throw vm::Interrupted();
+        return outcome.kind != Outcome::Kind::kFine && outcome.kind != Outcome::Kind::kRefused;
+      };
+      if (std::optional<Diagnostic> blamed = info.blame(before, wrong))
+        throw Error(std::move(*blamed).note("pass " + info.name.str() + ' ' + verdict(found)));
     }
     throw InternalError("internal error: pass " + info.name.str() + ' ' + verdict(found));
   };

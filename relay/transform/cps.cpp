@@ -43,8 +43,13 @@ TypeRef cps_type(const TypeRef& type, const TypeRef& answer) {
 // order in which they run; a region becomes code when its owner is met.
 class CpsConverter {
  public:
-  CpsConverter(const Function* root, const TypeRef& answer, const Renamed& renamed)
-      : regions_(root), answer_(answer), renamed_(renamed), values_(regions_.num_nodes()) {
+  CpsConverter(const Function* root, const TypeRef& answer, const Renamed& renamed,
+               const Module& module)
+      : regions_(root),
+        answer_(answer),
+        renamed_(renamed),
+        module_(module),
+        values_(regions_.num_nodes()) {
     in_kernel_ = primitive_regions(regions_);
     find_primitives();
     continuations_.resize(regions_.num_regions());
@@ -67,7 +72,7 @@ class CpsConverter {
     for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
       const auto* let = regions_.expr(id)->as<Let>();
       const auto* function = let == nullptr ? nullptr : let->value()->as<Function>();
-      if (function != nullptr && is_primitive(function)) primitives_.insert(let->var().get());
+      if (function != nullptr && is_primitive(function)) primitives_[let->var().get()] = function;
     }
   }
   bool is_direct(const Expr* callee) const {
@@ -169,6 +174,9 @@ class CpsConverter {
     return value(node, regions_.expr(id)->operands()[i]);
   }
   ExprRef value(uint32_t node, const ExprRef& expr) {
+    const Expr* at = node == Regions::kNone ? expr.get() : regions_.expr(node);
+    if (const Function* kernel = kernel_of(at))
+      return as_function(node == Regions::kNone ? expr : values_[node], kernel->params().size());
     if (node != Regions::kNone) {
       RELAY_CHECK(values_[node] != nullptr, "a value that no let binds");
       return values_[node];
@@ -180,12 +188,26 @@ class CpsConverter {
     }
     return name_as_function(expr);
   }
+  // A function that is called as it is, or null.
+  const Function* kernel_of(const Expr* expr) const {
+    if (const auto* function = expr->as<Function>())
+      return is_primitive(function) ? function : nullptr;
+    if (const auto* var = expr->as<Var>()) {
+      const Function* const* found = primitives_.find(var);
+      return found == nullptr ? nullptr : *found;
+    }
+    const auto* global = expr->as<GlobalVar>();
+    const bool direct = global != nullptr && renamed_(global->name()).empty();
+    return direct ? module_.function(global->name()) : nullptr;
+  }
   // A constructor or operator as a value takes a continuation, too.
   static ExprRef name_as_function(const ExprRef& name) {
     const auto* constructor = name->as<Constructor>();
     const size_t inputs =
         constructor != nullptr ? constructor->inputs().size() : name->as<Op>()->op()->num_inputs();
-    if (inputs == 0) return name;
+    return inputs == 0 ? name : as_function(name, inputs);
+  }
+  static ExprRef as_function(const ExprRef& name, size_t inputs) {
     std::vector<VarRef> params;
     std::vector<ExprRef> args;
     for (size_t i = 0; i < inputs; ++i) {
@@ -193,8 +215,9 @@ class CpsConverter {
       args.push_back(params.back());
     }
     params.push_back(make_var("k"));
-    const ExprRef result[] = {make_call(name, args)};
-    ExprRef body = make_call(params.back(), result);
+    VarRef value = make_var("value");
+    const ExprRef result[] = {value};
+    ExprRef body = make_let(value, make_call(name, args), make_call(params.back(), result));
     return make_function(std::move(params), std::move(body));
   }
 
@@ -235,7 +258,9 @@ class CpsConverter {
       }
       if (!code) code = give(continuation, value(result.node, ExprRef(result.expr)));
       if (!gives) {
-        code = make_let(let->var(), value(node, let->value()), std::move(code), let->span());
+        const bool kernel = node != Regions::kNone && kernel_of(regions_.expr(node)) != nullptr;
+        code = make_let(let->var(), kernel ? values_[node] : value(node, let->value()),
+                        std::move(code), let->span());
         continue;
       }
       TypeRef answer = answer_->is<TypeVar>() ? answer_ : TypeRef();
@@ -270,11 +295,12 @@ class CpsConverter {
   Regions regions_;
   const TypeRef& answer_;
   const Renamed& renamed_;
+  const Module& module_;
   std::vector<char> in_kernel_;
   std::vector<ExprRef> values_;                 // of nodes that have one
   std::vector<VarRef> continuations_;           // of regions
   std::unordered_map<uint32_t, VarRef> joins_;  // of nodes with branches
-  PointerSet<Var> primitives_;
+  PointerMap<Var, const Function*> primitives_;  // kernels that lets bind
 };
 
 }  // namespace
@@ -301,13 +327,22 @@ FunctionRef before_cps(const FunctionRef& function) {
 
 namespace {
 
-// Whether the type can be written: a program that always fails may have negative extents.
-bool is_declarable(const Type* type) {
-  if (type == nullptr || !type->closed()) return false;
+// A program that always fails may have negative extents, which cannot be written.
+bool has_negative(const Type* type) {
   bool negative = false;
   for_each_dim(type, [&](Dim dim) { negative = negative || (dim.is_int() && dim.as_int() < 0); });
-  for_each_part(*type, [&](const Type* part) { negative = negative || !is_declarable(part); });
-  return !negative;
+  for_each_part(*type, [&](const Type* part) { negative = negative || has_negative(part); });
+  return negative;
+}
+
+// Whether the type can be written in the function: it mentions no variables but the function's.
+bool is_declarable(const Type* type, const Function& function) {
+  if (type == nullptr || type->has_incomplete() || has_negative(type)) return false;
+  for (const TypeVarRef& var : free_type_vars(TypeRef(type))) {
+    const auto& own = function.type_params();
+    if (std::find(own.begin(), own.end(), var) == own.end()) return false;
+  }
+  return true;
 }
 
 // Parameters with the types that were inferred, where these are closed: functions that call each
@@ -316,7 +351,7 @@ FunctionRef with_declared_params(const FunctionRef& function) {
   std::vector<VarRef> params = function->params();
   std::unordered_map<const Var*, ExprRef> declared;
   for (VarRef& param : params) {
-    if (param->annotation() || !is_declarable(param->type())) continue;
+    if (param->annotation() || !is_declarable(param->type(), *function)) continue;
     VarRef fresh = make_var(param->name(), TypeRef(param->type()), param->span());
     fresh->set_type(TypeRef(param->type()));
     declared[param.get()] = fresh;
@@ -328,11 +363,11 @@ FunctionRef with_declared_params(const FunctionRef& function) {
 
 }  // namespace
 
-FunctionRef to_cps(const FunctionRef& given, const Renamed& renamed) {
+FunctionRef to_cps(const FunctionRef& given, const Renamed& renamed, const Module& module) {
   FunctionRef function = with_declared_params(given);
   TypeRef result = function->ret_type();
   const auto* type = given->type() == nullptr ? nullptr : given->type()->as<FuncType>();
-  if (!result && type != nullptr && is_declarable(type->result().get()))
+  if (!result && type != nullptr && is_declarable(type->result().get(), *given))
     result = TypeRef(type->result());
   bool declared = static_cast<bool>(result);
   for (const VarRef& param : function->params()) declared = declared && param->annotation();
@@ -346,7 +381,7 @@ FunctionRef to_cps(const FunctionRef& given, const Renamed& renamed) {
   auto converted = [&](const TypeRef& old) { return cps_type(old, answer); };
   // The types of the copy say what they become.
   ExprRef copy = copy_nodes(function, converted);
-  FunctionRef made = CpsConverter(copy->as<Function>(), answer, renamed)
+  FunctionRef made = CpsConverter(copy->as<Function>(), answer, renamed, module)
                          .run(result ? converted(result) : result, type_params);
   return FunctionRef(copy_nodes(made)->as<Function>());
 }
@@ -369,12 +404,35 @@ bool is_cps(const Function& function) {
          (typed && std::any_of(type->type_params().begin(), type->type_params().end(), is_result));
 }
 
+bool gives_cps(const Function& function) {
+  const auto* type = function.type() == nullptr ? nullptr : function.type()->as<FuncType>();
+  const TypeRef& declared = function.params().back()->annotation();
+  const Type* last = declared          ? declared.get()
+                     : type != nullptr ? type->params().back().get()
+                                       : nullptr;
+  const auto* continuation = last == nullptr ? nullptr : last->as<FuncType>();
+  const auto* answer = continuation == nullptr ? nullptr : continuation->result()->as<TypeVar>();
+  if (answer == nullptr) return false;
+  for (const TypeVarRef& var : free_type_vars(continuation->params()[0])) {
+    if (var.get() == answer) return true;
+  }
+  return false;
+}
+
 FunctionRef un_cps(const Function& function, const ExprRef& callee) {
   if (!is_cps(function)) {
     throw Error(
         Diagnostic::error("the function is not in continuation-passing style", function.span())
             .help("its last parameter must take the result, and both must give a type "
                   "parameter of the function: fn<a>(…, %k: fn (T) -> a) -> a"));
+  }
+  if (gives_cps(function)) {
+    throw Error(
+        Diagnostic::error("the function returns functions in continuation-passing style, so it "
+                          "cannot leave this style",
+                          function.span())
+            .help("PartialEvaluate or Defunctionalization before ToCPS leave no functions as "
+                  "results"));
   }
   const TypeVar* answer = function.ret_type() ? function.ret_type()->as<TypeVar>() : nullptr;
   const TypeRef& last = function.params().back()->annotation();
@@ -419,13 +477,70 @@ bool called_directly(const Function& function) {
                                dict_attr(function.attrs(), "Extern").is_none());
 }
 
+// Functions in this style give the answer that their caller wants, which a field of a data type
+// cannot say.
+class FieldCheck {
+ public:
+  explicit FieldCheck(const Module& module) {
+    for (const TypeDataRef& data : module.types()) {
+      for (const ConstructorRef& constructor : data->constructors()) {
+        for (const TypeRef& field : constructor->inputs()) {
+          if (holds_functions(*field)) fields_[constructor.get()] = {data.get(), field};
+        }
+      }
+    }
+  }
+
+  void check(const Function& function) const {
+    if (fields_.empty()) return;
+    post_order(&function, [&](const Expr* expr) {
+      if (const auto* constructor = expr->as<Constructor>()) refuse(constructor, expr->span());
+      const auto* match = expr->as<Match>();
+      for (size_t i = 0; match != nullptr && i < match->patterns().size(); ++i)
+        check(*match->patterns()[i]);
+    });
+  }
+
+ private:
+  struct Field {
+    const TypeData* data;
+    TypeRef type;
+  };
+  static bool holds_functions(const Type& type) {
+    bool found = type.is<FuncType>();
+    for_each_part(type, [&](const Type* part) { found = found || holds_functions(*part); });
+    return found;
+  }
+  // As deep as patterns are, which is bounded.
+  void check(const Pattern& pattern) const {
+    if (pattern.kind() == PatternKind::kConstructor)
+      refuse(pattern.constructor().get(), pattern.span());
+    for (const PatternRef& field : pattern.fields()) check(*field);
+  }
+  void refuse(const Constructor* constructor, Span place) const {
+    auto found = fields_.find(constructor);
+    if (found == fields_.end()) return;
+    const auto& [data, type] = found->second;
+    throw Error(Diagnostic::error("functions inside of the data type " + data->name()->name().str() +
+                                      " cannot be in continuation-passing style",
+                                  place)
+                    .note("a field of " + constructor->name().str() + " has the type " + type->str(),
+                          data->span())
+                    .help("make the field's type a parameter of the data type"));
+  }
+
+  std::unordered_map<const Constructor*, Field> fields_;
+};
+
 // Those of `names` that are to be in this style, typed again after what to_cps needs.
 class CpsModule {
  public:
   CpsModule(Module module, const std::vector<Name>& names) : bound_(std::move(module)) {
+    const FieldCheck fields(bound_);
     for (const Name& name : names) {
       const Function& function = *bound_.function(name);
       if (called_directly(function) || is_cps(function)) continue;
+      fields.check(function);
       converted_.push_back(name);
       bound_.update_function(name, before_cps(FunctionRef(&function)));
     }
@@ -434,7 +549,7 @@ class CpsModule {
   }
   const std::vector<Name>& converted() const { return converted_; }
   FunctionRef convert(const Name& name, const Renamed& renamed) const {
-    return to_cps(FunctionRef(bound_.function(name)), renamed);
+    return to_cps(FunctionRef(bound_.function(name)), renamed, bound_);
   }
 
  private:

@@ -1,4 +1,5 @@
 // Defunctionalization: functions that are values become data, and one function applies them.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -65,7 +66,8 @@ class Defunctionalizer {
     const auto& function = static_cast<const FuncType&>(type);
     if (function.is_scheme() || !type.closed())
       throw Error("a function value has the open type " + type.str() +
-                  ", and data have closed ones");
+                      ", and data have closed ones",
+                  place_);
     const size_t number = list_.size();
     list_.push_back(std::make_unique<Family>());
     Family& made = *list_.back();
@@ -110,6 +112,10 @@ class Defunctionalizer {
   }
 
   const Module& module() const { return module_; }
+  /// Where errors are from now on.
+  void at(Span place) {
+    if (place.known()) place_ = place;
+  }
 
  private:
   static std::string name_key(const Expr& name) {
@@ -165,6 +171,7 @@ class Defunctionalizer {
   std::vector<std::unique_ptr<Family>> list_;
   std::map<std::pair<std::string, const Type*>, ConstructorRef> names_;
   int next_lambda_ = 0;
+  Span place_;
 };
 
 // One global function. Operands come first, so literals inside are data when those around are met.
@@ -175,7 +182,7 @@ class FunctionConverter final : public Rewriter {
       const auto* let = expr->as<Let>();
       const auto* literal = let == nullptr ? nullptr : let->value()->as<Function>();
       if (literal == nullptr) return;
-      if (is_primitive(literal)) kernels_.insert(let->var().get());
+      if (is_primitive(literal)) kernels_[let->var().get()] = literal;
       names_[literal] = let->var().get();
     });
   }
@@ -188,10 +195,17 @@ class FunctionConverter final : public Rewriter {
 
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     const auto* call = expr->as<Call>();
+    whole_.at(expr->span());
     std::vector<ExprRef> values(operands.begin(), operands.end());
     // Names that are values, but for what is called.
     for (size_t i = call == nullptr ? 0 : 1; i < values.size(); ++i) {
       const Expr* before = expr->operands()[i].get();
+      if (const Function* kernel = kernel_of(before)) {
+        // Where a let binds it, it keeps its name.
+        if (expr->is<Let>() && i == 0 && before == kernel) continue;
+        values[i] = whole_.name_value(ExprRef(kernel), kernel->type());
+        continue;
+      }
       const bool name = before->is<GlobalVar>() || before->is<Op>() || before->is<Constructor>();
       if (!name ||
           (before->is<Constructor>() && static_cast<const Constructor*>(before)->inputs().empty()))
@@ -214,6 +228,15 @@ class FunctionConverter final : public Rewriter {
     if (const auto* let = user.as<Let>(); let != nullptr && operand == 0) return let->var()->type();
     throw Error("an operator or constructor that is a value wants a function literal around it",
                 user.span());
+  }
+
+  // A function for one kernel: a value of first order already, but for its type.
+  const Function* kernel_of(const Expr* expr) const {
+    if (const auto* function = expr->as<Function>())
+      return function != root_ && is_primitive(function) ? function : nullptr;
+    const auto* var = expr->as<Var>();
+    const Function* const* found = var == nullptr ? nullptr : kernels_.find(var);
+    return found == nullptr ? nullptr : *found;
   }
 
   ExprRef convert_call(const Call& call, std::span<const ExprRef> operands) {
@@ -265,7 +288,7 @@ class FunctionConverter final : public Rewriter {
 
   Defunctionalizer& whole_;
   const Function* root_;
-  PointerSet<Var> kernels_;
+  PointerMap<Var, const Function*> kernels_;
   std::unordered_map<const Function*, const Var*> names_;  // of literals that lets bind
 };
 
@@ -279,15 +302,92 @@ FunctionRef Defunctionalizer::convert(const FunctionRef& function) {
   return FunctionRef(copy_with_fresh_vars(copy_nodes(converted), annotation)->as<Function>());
 }
 
+// Puts polymorphic functions that lets bind in the place of their uses, where each has one type.
+class PolymorphicLets final : public Rewriter {
+ private:
+  static bool is_polymorphic(const Let& let) {
+    const auto* type = let.var()->type() == nullptr ? nullptr : let.var()->type()->as<FuncType>();
+    if (type == nullptr || !type->is_scheme() || !let.value()->is<Function>()) return false;
+    for (const VarRef& var : free_vars(let.value().get())) {
+      if (var.get() == let.var().get()) return false;  // it calls itself
+    }
+    return true;
+  }
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let == nullptr || operand != 1 || !is_polymorphic(*let)) return;
+    functions_[let->var().get()] = {done[0], count_nodes(done[0].get())};
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    std::vector<ExprRef> own(operands.begin(), operands.end());
+    for (size_t i = 0; i < own.size(); ++i) {
+      const auto* var = expr->operands()[i]->as<Var>();
+      const Found* found = var == nullptr ? nullptr : functions_.find(var);
+      if (found == nullptr) continue;
+      made_ += found->nodes;
+      if (made_ > kMostNodes)
+        throw Error("polymorphic functions that lets bind are used too often; make them global",
+                    expr->span());
+      own[i] = copy_with_fresh_vars(copy_nodes(found->function));
+    }
+    const auto* let = expr->as<Let>();
+    return let != nullptr && functions_.contains(let->var().get()) ? own[1] : rebuild(expr, own);
+  }
+
+  static constexpr size_t kMostNodes = 1'000'000;
+  struct Found {
+    ExprRef function;
+    size_t nodes;
+  };
+  PointerMap<Var, Found> functions_;
+  size_t made_ = 0;
+};
+
+Module without_polymorphic_lets(Module module) {
+  infer_types_or_throw(module);
+  const Module typed = module;
+  bool changed = false;
+  for (const auto& entry : typed.functions()) {
+    ExprRef rewritten = PolymorphicLets().run(entry.function);
+    if (rewritten == entry.function) continue;
+    module.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
+    changed = true;
+  }
+  if (changed) infer_types_or_throw(module);
+  return module;
+}
+
+// Data have closed types: a named extent of the entry becomes one that a run decides.
+Module without_names(const Module& module, const Name& entry) {
+  const FunctionRef function(module.function(entry));
+  auto is_name = [](const TypeVarRef& var) { return var->kind() == Kind::kShapeVar; };
+  if (std::none_of(function->type_params().begin(), function->type_params().end(), is_name))
+    return module;
+  auto open = [&](const TypeRef& type) {
+    return substitute(type, [&](const TypeVar* var) -> TypeRef {
+      for (const TypeVarRef& own : function->type_params()) {
+        if (own.get() == var && is_name(own)) return DimType::make(Dim::any());
+      }
+      return {};
+    });
+  };
+  Module result = module;
+  ExprRef copy = copy_nodes(copy_with_fresh_vars(function, open));
+  result.update_function(entry, FunctionRef(copy->as<Function>()));
+  infer_types_or_throw(result);
+  return result;
+}
+
 bool holds_functions(const Type& type) {
   bool found = type.is<FuncType>();
   for_each_part(type, [&](const Type* part) { found = found || holds_functions(*part); });
   return found;
 }
 
-Module defunctionalize(const Module& module, const PassContext& context) {
+Module defunctionalize(const Module& given, const PassContext& context) {
+  if (given.entry() == nullptr) throw Error("the program has no @main");
+  const Module module = without_names(given, given.entry()->name);
   const Module::FunctionEntry* entry = module.entry();
-  if (entry == nullptr) throw Error("the program has no @main");
   std::vector<TypeRef> types;
   for (const VarRef& param : entry->function->params()) {
     if (param->type() == nullptr || !param->type()->closed())
@@ -301,7 +401,8 @@ Module defunctionalize(const Module& module, const PassContext& context) {
     types.emplace_back(param->type());
   }
   // Every function has one closed type, and no literal shares a node with what is around it.
-  Module special = monomorphic(specialize(module, entry->name, types), entry->name);
+  Module special = specialize(module, entry->name, types);
+  special = monomorphic(without_polymorphic_lets(std::move(special)), entry->name);
   special = (*create_pass(Effects(special).any() ? "ToANormalForm" : "ToBasicBlockNormalForm"))(
       special, context);
   infer_types_or_throw(special);
@@ -316,7 +417,8 @@ RELAY_REGISTER_PASS({
      "Makes a program of first order: a function that is a value becomes a data value that holds "
      "what it captures, and calls of it a call of one function for each type, which matches on it. "
      "Each global function that the entry reaches becomes one for each type that it is called at. "
-     "Types of functions inside of declared data types are refused."},
+     "Extents with names become those that a run decides. Types of functions inside of declared "
+     "data types are refused."},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_module_pass(info, defunctionalize);

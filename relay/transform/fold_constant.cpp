@@ -13,6 +13,7 @@
 #include <relay/support/pointer_map.h>
 #include <relay/tensor_expr/evaluate.h>
 #include <relay/transform/fusion.h>
+#include <relay/transform/known_extents.h>
 #include <relay/transform/lazy_effects.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/pass.h>
@@ -206,7 +207,7 @@ class Folder final : public Rewriter {
     if (!op->pure() || devices().find(op) != nullptr) return {};
     if (quantised().find(op) != nullptr && !options_.fold_qnn) return {};
     for (const ExprRef& argument : operands.subspan(1)) {
-      if (!is_constant(argument.get())) return {};
+      if (!is_constant(argument.get())) return extents(call);
     }
     if (op->definition() != DefinitionKind::kCompute &&
         op->definition() != DefinitionKind::kExpand) {
@@ -236,6 +237,17 @@ class Folder final : public Rewriter {
     }
   }
 
+  // Extents of something that a run computes. What has an effect stays, and so do places.
+  ExprRef extents(const Call& call) {
+    ExprRef known = known_extents(call);
+    if (!known) return {};
+    for (const ExprRef& argument : call.args()) {
+      if (acts(argument.get()) || device_use(argument.get())) return {};
+    }
+    known->set_type(TypeRef(call.type()));
+    return known;
+  }
+
   const LazyEffects& effects_;
   FoldOptions options_;
   const Function* root_;
@@ -254,7 +266,8 @@ bool may_fold(const Function* function) {
         const auto* node = call->callee()->as<Op>();
         if (node == nullptr) return;
         found = std::all_of(call->args().begin(), call->args().end(),
-                            [](const ExprRef& arg) { return is_constant(arg.get()); });
+                            [](const ExprRef& arg) { return is_constant(arg.get()); }) ||
+                known_extents(*call);
         return;
       }
       case ExprKind::kTupleGetItem:
@@ -284,7 +297,8 @@ RELAY_REGISTER_PASS({
     {"FoldConstant",
      2,
      {ProgramState::kTyped},
-     "Computes calls of pure operators on constants, takes fields out of tuples, decides ifs and "
+     "Computes calls of pure operators on constants and extents that types say (shape_of), takes "
+     "fields out of tuples, decides ifs and "
      "puts constants in the place of let variables. A call that fails stays. A value that an "
      "on_device "
      "puts on a device stays there. Functions marked Primitive are left as they are, and so "

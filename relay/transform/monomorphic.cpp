@@ -1,6 +1,7 @@
 #include <relay/transform/monomorphic.h>
 
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@ class Instances {
       infer_types_or_throw(module_);
       for (const Name& name : generation) {
         const FunctionRef function(module_.function(name));
+        current_ = name;
         ExprRef rewritten = Writer(*this).run(function);
         if (!(rewritten == function))
           module_.update_function(name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
@@ -37,6 +39,26 @@ class Instances {
   }
 
  private:
+  // An instance: of which function, wanted by which one, and how large its type is as text.
+  struct Wanted {
+    Name function, by;
+    size_t size;
+  };
+
+  // True for the last of a chain of instances of one function whose types become larger and larger:
+  // with types that double they would soon be too large to be looked at.
+  bool grows(const Wanted& last) const {
+    constexpr int kLongest = 12;
+    int larger = 0;
+    size_t size = last.size;
+    for (auto at = wanted_.find(last.by); at != wanted_.end(); at = wanted_.find(at->second.by)) {
+      if (!(at->second.function == last.function) || at->second.size >= size) continue;
+      size = at->second.size;
+      if (++larger >= kLongest) return true;
+    }
+    return false;
+  }
+
   // The name of the function at this type; it is made if nobody wanted it before.
   Name instance(const GlobalVar& global, const TypeRef& type) {
     const Function* function = module_.function(global.name());
@@ -62,9 +84,11 @@ class Instances {
     }
     auto [entry, fresh] = names_.try_emplace({global.name(), std::move(key)});
     if (!fresh) return entry->second;
-    if (names_.size() > kMaxInstances)
-      throw Error("@" + global.name().str() + " needs itself at ever new types", global.span());
     entry->second = module_.fresh_name(global.name().str());
+    const Wanted wanted{global.name(), current_, type->str().size()};
+    if (names_.size() > kMaxInstances || grows(wanted))
+      throw Error("@" + global.name().str() + " needs itself at ever new types", global.span());
+    wanted_[entry->second] = wanted;
     kept_.push_back(types);
     module_.add_function(entry->second,
                          inference::instantiate_function(function, scheme, types, true));
@@ -111,6 +135,8 @@ class Instances {
   Module module_;
   std::vector<Name> work_;
   std::unordered_set<Name> seen_;
+  Name current_;
+  std::unordered_map<Name, Wanted> wanted_;
   std::map<std::pair<Name, std::vector<const Type*>>, Name> names_;
   std::vector<inference::Substitution> kept_;  // the types whose addresses are keys
 };

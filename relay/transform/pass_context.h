@@ -33,6 +33,19 @@ struct PassInfo {
   /// True for a step of the compiler itself, which no user runs as a pass: its errors are about the
   /// program alone.
   bool own_step = false;
+  /// What checks by runs may compare: a pass that changes the signature on purpose says how.
+  enum class Signature : uint8_t {
+    kKept,
+    kContinuation,  // functions take a continuation (UnCPS takes it away)
+    kNarrowFloats,  // results are floats of another dtype, with its precision
+    kOther          // nothing can be compared
+  };
+  Signature signature = Signature::kKept;
+  /// Of a pass that does what its user has written: finds the part that makes of `before` a module
+  /// for which `wrong` holds; nothing if no part does.
+  std::function<std::optional<Diagnostic>(const Module& before,
+                                          const std::function<bool(const Module&)>& wrong)>
+      blame = {};
 };
 
 /// Value of a configuration key or pass option.

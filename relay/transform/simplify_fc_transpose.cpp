@@ -49,7 +49,10 @@ RELAY_REGISTER_PASS({
      "Replaces the parameters `w` of these names, where each use is the second operand of nn.dense "
      "after a transpose, by parameters `w.T` that are transposed already. The caller transposes "
      "the "
-     "arrays once. Functions that others call stay."},
+     "arrays once. Functions that others call stay.",
+     {},
+     false,
+     PassInfo::Signature::kOther},
     {{"target_weight_name", "Names of parameters (analysis search_fc_transpose finds them).",
       std::vector<std::string>{}}},
     [](const PassInfo& info, const PassOptions& options) {

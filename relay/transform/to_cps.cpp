@@ -6,6 +6,7 @@
 #include <relay/ir/visit.h>
 #include <relay/transform/cps.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_report.h>
 
 namespace relay {
 namespace {
@@ -43,6 +44,13 @@ Module leave_cps(const Module& module, const PassContext&) {
   Module result = module;
   for (const auto& entry : module.functions()) {
     if (!is_cps(*entry.function)) continue;
+    if (gives_cps(*entry.function)) {
+      report_in_pass(Diagnostic::warning(
+          "@" + entry.name.str() +
+              " stays in continuation-passing style, since it returns functions in this style",
+          entry.function->span()));
+      continue;
+    }
     if (mentioned.count(entry.name) == 0) {
       result.update_function(entry.name, un_cps(*entry.function, entry.function));
       continue;
@@ -72,7 +80,10 @@ RELAY_REGISTER_PASS({
      "its result instead of returning. All calls but those of operators, constructors and kernels "
      "(`Primitive`, `Compiler`, `Extern`) become the last thing that is done. UnCPS gives "
      "functions "
-     "their signatures back."},
+     "their signatures back.",
+     {},
+     false,
+     PassInfo::Signature::kContinuation},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_module_pass(
@@ -86,7 +97,10 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Gives functions in continuation-passing style the signature that they had before ToCPS: they "
      "pass the identity as continuation. A function that others call in this style keeps it under "
-     "another name, `NAME_cps`."},
+     "another name, `NAME_cps`. A function that returns functions in this style stays in it.",
+     {},
+     false,
+     PassInfo::Signature::kOther},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, leave_cps); },
 });

@@ -78,9 +78,18 @@ class Narrower final : public Rewriter {
     if (let == nullptr || operand != 1) return;
     // The variable has the dtype of its value.
     const Type* type = done[0]->type();
-    if (type == nullptr || type == let->var()->type() || !let->var()->type()) return;
+    if (type == nullptr || type == let->value()->type() || !let->var()->type()) return;
     if (let->var()->annotation() && !let->var()->annotation()->closed()) return;
-    VarRef renewed = make_var(let->var()->name(), {}, let->var()->span());
+    // An annotation that converts, as from a known extent to `?`, goes on doing so.
+    const bool converts = let->var()->annotation() && let->var()->type() != let->value()->type();
+    TypeRef declared;
+    if (converts) {
+      const TypeRef narrow = with_floats(TypeRef(let->value()->type()), kFloat32, options_.narrow);
+      if (narrow.get() != type) return;
+      declared = with_floats(let->var()->annotation(), kFloat32, options_.narrow);
+      type = declared.get();
+    }
+    VarRef renewed = make_var(let->var()->name(), declared, let->var()->span());
     renewed->set_type(TypeRef(type));
     vars_[let->var().get()] = renewed;
   }
@@ -330,7 +339,10 @@ RELAY_REGISTER_PASS({
      "long "
      "as it moves elements or takes few steps for each; sums and functions such as exp stay wide. "
      "Which is which follows from what an operator computes. Results of the entry functions become "
-     "narrow, unless `relay.ToMixedPrecision.keep_orig_output_dtype` is set."},
+     "narrow, unless `relay.ToMixedPrecision.keep_orig_output_dtype` is set.",
+     {},
+     false,
+     PassInfo::Signature::kNarrowFloats},
     {{"mixed_precision_type", "The narrow dtype: float16 or bfloat16.", std::string("float16")},
      {"missing_op_mode",
       "What happens at an operator without a rule, which stays wide: 0 is an error, 1 a warning, 2 "

@@ -143,3 +143,31 @@ def test_programs_that_cannot_be_run_are_said_once(tmp_path):
 def test_an_unknown_way_to_check_is_refused(tmp_path):
     done = relay("opt", "--verify-each=all", "--level", "3", tmp_path / "none.rly")
     assert done.returncode == 2 and "--verify-each" in done.stderr and "takes nothing or run, not all" in done.stderr
+
+
+def test_a_wrong_rule_is_blamed_by_its_name(tmp_path):
+    path, rules = tmp_path / "program.rly", tmp_path / "mine.rules"
+    path.write_text("def @main(%x: Tensor[(3), float32]) { tanh(exp(%x * 1f)) + exp(%x) }\n")
+    rules.write_text("rule one: %x * 1 => %x;\nrule hyperbolic: tanh(exp(%x)) => %x;\n")
+    done = relay("opt", "--verify-each=run", "--rewrite", rules, path)
+    assert done.returncode == 1 and "internal error" not in done.stderr
+    assert "error: rule `hyperbolic` changes what the program computes" in done.stderr
+    assert "mine.rules:2:6" in done.stderr and "program.rly:1:39" in done.stderr
+    rules.write_text("rule one: %x * 1 => %x;\n")
+    assert relay("opt", "--verify-each=run", "--rewrite", rules, path).returncode == 0
+
+
+@pytest.mark.parametrize("passes", ["ToCPS", "ToMixedPrecision", "ToCPS,UnCPS"])
+def test_passes_that_change_the_signature_are_compared(tmp_path, passes):
+    path = tmp_path / "program.rly"
+    path.write_text("def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32]) { nn.relu(nn.dense(%x, %w)) }\n")
+    done = relay("opt", "--verify-each=run", "--passes", passes, path)
+    assert done.returncode == 0 and "internal error" not in done.stderr
+
+
+def test_other_parameters_are_not_compared(tmp_path):
+    path = tmp_path / "program.rly"
+    path.write_text("def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(4, 2), float32]) { nn.dense(%x, transpose(%w)) }\n")
+    done = relay("opt", "--verify-each=run", "--passes", "SimplifyFCTranspose(target_weight_name=[w])", path)
+    assert done.returncode == 0
+    assert "passes were not checked by runs of the program: pass SimplifyFCTranspose changes the signature" in done.stderr

@@ -186,6 +186,12 @@ std::optional<Json> run_analysis(const std::string& analysis, const Module& modu
   if (analysis == "names(AN.free_vars(body.value))")
     return names(free_vars(body->operands()[0].get()));
   if (analysis == "bool(AN.well_formed(main))") return verify(module).empty();
+  if (analysis == "bool(AN.well_formed(body))") {
+    // As Python does: what is free in an expression becomes parameters.
+    Module alone = module;
+    alone.update_function("main", make_function(free_vars(body), main->body()));
+    return verify(alone).empty();
+  }
   if (analysis == "[pat(q) for q in AN.unmatched_cases(match_of(body)[-1], mod)]") {
     return missing_patterns(body, module);
   }

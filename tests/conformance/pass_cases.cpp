@@ -8,6 +8,7 @@
 #include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
 #include <relay/support/error.h>
@@ -45,6 +46,9 @@ std::string pass_list(std::string text) {
     return "";
   static const std::regex canonical(R"(qnn\.CanonicalizeOps\()");
   static const std::regex legal(R"(qnn\.Legalize\()");
+  // Two devices, which the program's own annotations name.
+  static const std::regex targets(R"(PlanDevices\(config2\(\)\))");
+  text = std::regex_replace(text, targets, "PlanDevices()");
   text = std::regex_replace(std::regex_replace(text, prefix, "$1"), canonical, "QnnCanonicalize(");
   return std::regex_replace(text, legal, "QnnLegalize(");
 }
@@ -104,6 +108,43 @@ Module normal(Module module) {
   return result;
 }
 
+// The module with its new functions named in the order in which the others reach them: TVM's names
+// of lifted functions have hashes.
+Module renamed(const Module& module, const Module& given) {
+  std::unordered_map<Name, Name> names;
+  std::vector<Name> reached;
+  for (const auto& entry : given.functions()) {
+    if (module.function(entry.name) != nullptr) reached.push_back(entry.name);
+  }
+  for (size_t i = 0; i < reached.size(); ++i) {
+    post_order(module.function(reached[i]), [&](const Expr* expr) {
+      const auto* global = expr->as<GlobalVar>();
+      if (global == nullptr || given.function(global->name()) != nullptr ||
+          module.function(global->name()) == nullptr || names.count(global->name()) > 0)
+        return;
+      names[global->name()] = Name("new_" + std::to_string(names.size()));
+      reached.push_back(global->name());
+    });
+  }
+  auto name_of = [&](const Name& name) {
+    auto found = names.find(name);
+    return found == names.end() ? name : found->second;
+  };
+  Module result = module;
+  for (const auto& entry : module.functions()) result.remove_function(entry.name);
+  for (const auto& entry : module.functions()) {
+    ExprRef function = rewrite_post_order(
+        entry.function, [&](const Expr* expr, std::span<const ExprRef>) -> ExprRef {
+          const auto* global = expr->as<GlobalVar>();
+          return global == nullptr || names.count(global->name()) == 0
+                     ? ExprRef()
+                     : make_global_var(name_of(global->name()));
+        });
+    result.add_function(name_of(entry.name), FunctionRef(function->as<Function>()));
+  }
+  return result;
+}
+
 Outcome compare_outputs(const Module& module, const Json& json) {
   const bool others = json.contains("result_outputs") && !json.contains("result_wrong");
   const char* key = others ? "result_outputs" : "outputs";
@@ -119,6 +160,15 @@ Outcome compare_outputs(const Module& module, const Json& json) {
     }
   }
   return Outcome::passed();
+}
+
+bool can_be_read(const std::string& text) {
+  try {
+    parse_module("result", text);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -157,8 +207,17 @@ Outcome run_pass_case(const Json& json) {
         json.value("unchanged", false) ? program : json.at("result").get<std::string>();
     if (auto missing = undeclared_operator(result))
       return Outcome::not_applicable("operator " + *missing);
-    Module ours = normal(found);
-    Module theirs = normal(parse_module("result", result));
+    // TVM's text of some results cannot be read, by TVM neither: their outputs are all there is.
+    if (json.contains("result_reparses") && !can_be_read(result)) return Outcome::passed();
+    const Module given = module;
+    Module read = parse_module("result", result);
+    // TVM says devices at parameters, which PlanDevices reads and says where they are used.
+    if (list.find("PlanDevices") == 0) {
+      infer_types_or_throw(read);
+      read = (*make_sequential(parse_passes("PlanDevices,InferType")))(read);
+    }
+    Module ours = normal(renamed(found, given));
+    Module theirs = normal(renamed(read, given));
     if (list.find("Gradient") != std::string::npos) {
       // The way there is ours: what counts are the type and the numbers.
       for (const auto& entry : theirs.functions()) {

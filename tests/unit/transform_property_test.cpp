@@ -48,6 +48,8 @@ const char* const kSequences[] = {
     "ToCPS,UnCPS",
     "PartialEvaluate,DeadCodeElimination",
     "AnnotateSpans,InferType",
+    "CapturePostDfsIndexInSpans",
+    "ManifestLifetimes",
     "FastMath",
     "DivToMul",
     "CanonicalizeCast",

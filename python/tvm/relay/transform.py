@@ -21,7 +21,7 @@ __all__ = [
     "Conv2dToSparse", "Conv2dToSparse2", "ConvertLayout", "Defunctionalization", "DenseToSparse", "FakeQuantizationToInteger", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps",
     "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
-    "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
+    "FlexibleShapeDispatch", "PartialEvaluate", "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
 ]  # fmt: skip
 
 
@@ -79,8 +79,7 @@ def un_cps(func: Any) -> Any:
 
 # Passes whose options are TVM's parameters, in their order.
 for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "DivToMul", "DynamicToStatic",
-              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "PartialEvaluate",
-              "ToMixedPrecision"):  # fmt: skip
+              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "ToMixedPrecision"):  # fmt: skip
     if _name in _passes.names():
         globals()[_name] = getattr(_passes, _name)
         __all__.append(_name)
@@ -176,6 +175,31 @@ def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
 
     result: Pass = _passes.module_pass(eliminate, opt_level=3, name="EliminateCommonSubexpr", required=["InferType"])
     return result
+
+
+def PartialEvaluate() -> Pass:  # noqa: N802
+    """Runs what is known of a program before it runs, and writes the rest."""
+    return _passes.create("PartialEvaluate")
+
+
+class FlexibleShapeDispatch:
+    """A copy of a program for each of several extents of an axis, chosen when it runs: ``FlexibleShapeDispatch([1, 4])(mod)``.
+
+    `auto_pad` pads inputs with `pad_value` to the next larger bucket; then results are cut to the size, unless `affects_output` is False.
+    `input_indices` says which inputs have the axis, all by default. A size without a bucket runs the program for any size.
+    """
+
+    def __init__(self, buckets: list[int], axis: int = 0, auto_pad: bool = False, pad_value: float = 0, input_indices: list[int] | None = None,
+                 affects_output: bool = True) -> None:
+        self.buckets, self.axis, self.auto_pad, self.pad_value = list(buckets), axis, auto_pad, pad_value
+        self.input_indices, self.affects_output = input_indices, affects_output
+
+    def __call__(self, mod: _relay.IRModule) -> _relay.IRModule:
+        made: _relay.IRModule = _passes.create(
+            "FlexibleShapeDispatch", buckets=[str(int(bucket)) for bucket in self.buckets], axis=int(self.axis), auto_pad=bool(self.auto_pad),
+            pad_value=float(self.pad_value), input_indices=[str(int(index)) for index in self.input_indices or []],
+            affects_output=bool(self.affects_output))(mod)
+        return made
 
 
 def SplitArgs(max_function_args: int) -> Pass:  # noqa: N802

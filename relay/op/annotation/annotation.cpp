@@ -101,6 +101,26 @@ RELAY_OP("debug")
              "[0, 1, 2]")
     .no_data("the value itself");
 
+RELAY_OP("memory.kill")
+    .doc(
+        "Says that a value is not needed from here on; gives the empty tuple. ManifestLifetimes "
+        "writes such calls. They do nothing when a program runs, because the machine frees values "
+        "by itself.")
+    .input("data", "Tensor or tuple of tensors.", any_value())
+    .output("result", "The empty tuple.", any_value())
+    .relation([](const RelationCall& call) -> TypeRef {
+      infer_same(call);
+      return TupleType::make({});
+    })
+    .impure()
+    .level(10)
+    .expand([](const OpCall&, std::span<const ExprRef>) -> ExprRef {
+      return relay::make_tuple(std::vector<ExprRef>());
+    })
+    .example("fn (%x: Tensor[(3), float32]) { let %y = exp(%x); let %u = memory.kill(%x); %y }",
+             "[0, 1, 2]")
+    .no_data("no value");
+
 RELAY_OP("assert_op")
     .doc("The data; where the condition is false the run fails with a message.")
     .input("condition", "Has to be true.", tensor(kBool).rank(0))

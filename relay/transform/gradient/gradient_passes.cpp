@@ -54,7 +54,10 @@ RELAY_REGISTER_PASS({
      "Puts the gradient of functions in their place: `fn (x…) -> T` becomes `fn (x…) -> (T, "
      "(dx…))`, with the gradients of the sum of the result (docs/gradients.md). A function of "
      "operators, tuples and branches becomes such a function again; others get functions and data "
-     "types beside them."},
+     "types beside them.",
+     {},
+     false,
+     PassInfo::Signature::kOther},
     {{"functions", "Names of the functions; by default @main, else the only function.",
       std::vector<std::string>()},
      {"mode", "higher_order, or first_order to refuse all but operators, tuples and branches.",
@@ -76,7 +79,10 @@ RELAY_REGISTER_PASS({
     {"FirstOrderGradient",
      0,
      {ProgramState::kTyped},
-     "Puts its gradient of first order in the place of each function, as Gradient does."},
+     "Puts its gradient of first order in the place of each function, as Gradient does.",
+     {},
+     false,
+     PassInfo::Signature::kOther},
     {},
     [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, first_order); },
 });

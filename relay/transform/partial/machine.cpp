@@ -1,6 +1,7 @@
 #include <relay/transform/partial/machine.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <relay/eval/eval.h>
 #include <relay/ir/visit.h>
@@ -102,6 +103,7 @@ FunctionRef Machine::run(const FunctionRef& function) {
   reset();
   root_ = function;
   done_ = function;
+  for (const TypeVarRef& param : function->type_params()) type_params_.insert(param.get());
   if (opaque_.count(function.get()) > 0) return function;
   Scope* scope = values_.add_scope(nullptr);
   open_block();
@@ -118,6 +120,10 @@ FunctionRef Machine::run(const FunctionRef& function) {
     Frame& frame = frames_.back();
     if (frame.result != nullptr) {
       finish(frame.result);
+      continue;
+    }
+    if (frame.waiting != nullptr) {
+      deliver(std::exchange(frame.waiting, nullptr));
       continue;
     }
     const auto* let = frame.at->as<Let>();
@@ -139,6 +145,7 @@ void Machine::reset() {
   store_.clear();
   control_ = 0;
   written_ = steps_ = computed_ = 0;
+  type_params_.clear();
 }
 
 // The step that the last frame is at has this value.
@@ -150,8 +157,12 @@ void Machine::deliver(Known* value) {
     return;
   }
   const Var& var = *let->var();
-  if (var.annotation() && var.type() != let->value()->type()) {
-    if (!ready(value)) return;
+  if (var.annotation() && can_write(var.annotation()) && var.type() != let->value()->type()) {
+    const size_t at = frames_.size() - 1;
+    if (!ready(value)) {
+      frames_[at].waiting = value;
+      return;
+    }
     value = emit(atom(value), var.annotation());
   }
   frame.scope->variables[&var] = value;

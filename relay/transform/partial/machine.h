@@ -64,6 +64,7 @@ class Machine {
     Scope* scope;
     Then then;
     Known* result = nullptr;
+    Known* waiting = nullptr;  // the value of a let, until a closure in it is written
     Known* closure = nullptr;  // kLiteral
     std::vector<VarRef> params = {};
     Store store = {};  // to go back to
@@ -98,6 +99,8 @@ class Machine {
   void open_block();
   ExprRef close_block(ExprRef result);
   bool has_atom(const Known& value) const;
+  /// True if the type mentions no variable of a function that is unfolded.
+  bool can_write(const TypeRef& type) const;
   void reset();
 
   const Module& module_;
@@ -120,6 +123,7 @@ class Machine {
   int64_t computed_ = 0;
   FunctionRef root_;
   FunctionRef done_;
+  std::unordered_set<const TypeVar*> type_params_;  // of the function and of literals that are open
 };
 
 }  // namespace relay::partial

@@ -1,4 +1,5 @@
 // The code that the partial evaluator leaves.
+#include <algorithm>
 #include <unordered_set>
 
 #include <relay/transform/partial/machine.h>
@@ -23,6 +24,15 @@ Known* Machine::emit(ExprRef value, TypeRef annotation) {
   VarRef var = make_var("t" + std::to_string(written_++), std::move(annotation), value->span());
   blocks_.back().lets.emplace_back(var, std::move(value));
   return values_.unknown(var, blocks_.back().id);
+}
+
+bool Machine::can_write(const TypeRef& type) const {
+  if (type->closed()) return true;
+  if (type->has_incomplete()) return false;
+  const std::vector<TypeVarRef> free = free_type_vars(type);
+  return std::all_of(free.begin(), free.end(), [&](const TypeVarRef& var) {
+    return type_params_.count(var.get()) > 0;
+  });
 }
 
 bool Machine::has_atom(const Known& value) const {
@@ -78,6 +88,7 @@ ExprRef Machine::atom(Known* root) {
 // A closure is written by what its body becomes on arguments that are not known.
 void Machine::write_literal(Known* closure) {
   const Function& function = *closure->function;
+  for (const TypeVarRef& param : function.type_params()) type_params_.insert(param.get());
   closure->atom = make_var(closure->name);
   closure->block = blocks_.back().id;
   open_block();
@@ -88,7 +99,8 @@ void Machine::write_literal(Known* closure) {
   for (const VarRef& param : function.params()) {
     const TypeRef& annotation = param->annotation();
     frame.params.push_back(make_var(
-        param->name(), annotation && annotation->closed() ? annotation : TypeRef(), param->span()));
+        param->name(), annotation && can_write(annotation) ? annotation : TypeRef(),
+        param->span()));
     arguments.push_back(values_.unknown(frame.params.back(), blocks_.back().id));
     frame.scope->variables[param.get()] = arguments.back();
   }
@@ -104,8 +116,8 @@ void Machine::finish_literal(const ExprRef& result) {
   const Function& function = *frame.closure->function;
   const TypeRef& declared = function.ret_type();
   ExprRef literal = make_function(std::move(frame.params), close_block(result),
-                                  declared && declared->closed() ? declared : TypeRef(), {}, {},
-                                  function.attrs(), function.span());
+                                  declared && can_write(declared) ? declared : TypeRef(),
+                                  function.type_params(), {}, function.attrs(), function.span());
   blocks_.back().lets.emplace_back(VarRef(frame.closure->atom->as<Var>()), std::move(literal));
   ++written_;
   active_[&function].pop_back();

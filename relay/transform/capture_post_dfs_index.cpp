@@ -1,0 +1,128 @@
+// CapturePostDfsIndexInSpans: the numbers of nodes, as places.
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <relay/ir/rewrite.h>
+#include <relay/program/view.h>
+#include <relay/support/error.h>
+#include <relay/transform/pass.h>
+
+namespace relay {
+namespace {
+
+// A copy of a function whose nodes have other places.
+class Respanner final : public Rewriter {
+ public:
+  Respanner(const View& view, const std::vector<Span>& spans) : view_(view), spans_(spans) {
+    for (uint32_t id = 0; id < view.size(); ++id) {
+      const auto* var = view.expr(id)->as<Var>();
+      if (var != nullptr) vars_[var] = make_var(var->name(), var->annotation(), spans[id]);
+    }
+  }
+
+ private:
+  ExprRef enter(const Expr* expr) override {
+    const auto* var = expr->as<Var>();
+    return var == nullptr ? ExprRef() : ExprRef(vars_.at(var));
+  }
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const Span span = spans_[view_.id(expr)];
+    switch (expr->kind()) {
+      case ExprKind::kGlobalVar:
+        return make_global_var(static_cast<const GlobalVar*>(expr)->name(), span);
+      case ExprKind::kConstant:
+        return make_constant(static_cast<const Constant*>(expr)->data(), span);
+      case ExprKind::kLiteral:
+        return make_literal(static_cast<const Literal*>(expr)->value(), span);
+      case ExprKind::kTuple:
+        return make_tuple(operands, span);
+      case ExprKind::kTupleGetItem:
+        return make_projection(operands[0], static_cast<const TupleGetItem*>(expr)->index(), span);
+      case ExprKind::kCall: {
+        const auto& call = static_cast<const Call&>(*expr);
+        return make_call(operands[0], operands.subspan(1), call.attrs(), call.type_args(), span);
+      }
+      case ExprKind::kLet:
+        return make_let(vars_.at(static_cast<const Let*>(expr)->var().get()), operands[0],
+                        operands[1], span);
+      case ExprKind::kIf:
+        return make_if(operands[0], operands[1], operands[2], span);
+      case ExprKind::kMatch: {
+        const auto& match = static_cast<const Match&>(*expr);
+        std::vector<PatternRef> patterns;
+        for (const PatternRef& pattern : match.patterns()) patterns.push_back(copy(*pattern));
+        return make_match(operands[0], std::move(patterns), operands.subspan(1), match.complete(),
+                          span);
+      }
+      case ExprKind::kRefCreate:
+        return make_ref_create(operands[0], span);
+      case ExprKind::kRefRead:
+        return make_ref_read(operands[0], span);
+      case ExprKind::kRefWrite:
+        return make_ref_write(operands[0], operands[1], span);
+      case ExprKind::kFunction: {
+        const auto& function = static_cast<const Function&>(*expr);
+        std::vector<VarRef> params;
+        for (const VarRef& param : function.params()) params.push_back(vars_.at(param.get()));
+        return make_function(std::move(params), operands[0], function.ret_type(),
+                             function.type_params(), function.constraints(), function.attrs(),
+                             span);
+      }
+      default:
+        return ExprRef(expr);  // one node stands for all uses of an operator or constructor
+    }
+  }
+
+  // As deep as patterns are, which is bounded.
+  PatternRef copy(const Pattern& pattern) const {
+    if (pattern.kind() == PatternKind::kWildcard) return Pattern::wildcard(pattern.span());
+    if (pattern.kind() == PatternKind::kVar)
+      return Pattern::var(vars_.at(pattern.var().get()), pattern.span());
+    std::vector<PatternRef> fields;
+    for (const PatternRef& field : pattern.fields()) fields.push_back(copy(*field));
+    return pattern.kind() == PatternKind::kTuple
+               ? Pattern::tuple(std::move(fields), pattern.span())
+               : Pattern::constructor(pattern.constructor(), std::move(fields), pattern.span());
+  }
+
+  const View& view_;
+  const std::vector<Span>& spans_;
+  std::unordered_map<const Var*, VarRef> vars_;
+};
+
+Module capture(const Module& module, const PassContext&) {
+  Module result = module;
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    View view(entry.function);
+    std::vector<Span> spans(view.size());
+    for (uint32_t id = 0; id < view.size(); ++id) {
+      // The last node is dominated by none, which TVM says by -1.
+      const uint32_t dominator = view.post_dominators().parent(id);
+      const std::string name =
+          "index:" + std::to_string(id) + ":" +
+          (dominator == View::kNone ? std::string("-1") : std::to_string(dominator));
+      auto source = SourceMap::add(name, name);
+      spans[id] = source->span(0, name.size());
+      result.add_source(std::move(source));
+    }
+    ExprRef made = Respanner(view, spans).run(entry.function);
+    result.update_function(entry.name, FunctionRef(made->as<Function>()));
+  }
+  return result;
+}
+
+RELAY_REGISTER_PASS({
+    {"CapturePostDfsIndexInSpans",
+     0,
+     {},
+     "Gives every node the place `index:NUMBER:DOMINATOR`: its number, operands before users, and "
+     "that of the first node that all ways from it pass, -1 if there is none. `relay "
+     "explain-program post-dominators` prints the same numbers."},
+    {},
+    [](const PassInfo& info, const PassOptions&) { return make_module_pass(info, capture); },
+});
+
+}  // namespace
+}  // namespace relay
