@@ -95,6 +95,8 @@ def as_expr(value: Any) -> Expr:
 
     Python's numbers become literals, whose dtype their context decides. Raises TypeError for any other object.
     """
+    if isinstance(value, _core.IRModule):
+        raise TypeError('an expression is needed, not an IRModule; take a function of it, such as mod["main"]')
     return value if isinstance(value, Expr) else _core.as_expr(value)
 
 

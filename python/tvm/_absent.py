@@ -61,6 +61,9 @@ def lookup(module: str, name: str) -> Any:
     found = _surface.find(module, name)
     if found is None:
         known = {*_surface.names(module), *(word for word in dir(sys.modules[module]) if not word.startswith("_"))}
+        if name.startswith("_"):
+            text = f"{module}.{name} is private to TVM, and nothing public needs it here"
+            raise ImportError(text, name=module) if _importing() else AttributeError(text)
         near = _surface.nearest(name, known)
         if _importing():
             raise ImportError(f"cannot import name {name!r} from {module!r}, and TVM has no such name{near}", name=module)
@@ -302,6 +305,28 @@ class _Finder(importlib.abc.MetaPathFinder):
         return None
 
 
+class _FileLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of this package, and completes its names."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _complete(module)
+
+
+class _FileFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules of this package that scripts import later than the package itself."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith("tvm.") or fullname.rpartition(".")[2].startswith("_"):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
+            spec.loader = _FileLoader(fullname, spec.loader.path)
+        return spec
+
+
 def install_finder() -> None:
     """Puts the finder behind all others, once."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -315,8 +340,24 @@ def open_modules() -> None:
             continue
         if not hasattr(module, "__path__"):
             module.__path__ = []
-        if "__getattr__" not in vars(module):
-            module.__getattr__ = _getter(full)  # type: ignore[method-assign]
+        _complete(module)
+    if not any(isinstance(finder, _FileFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _FileFinder())
+
+
+def _complete(module: ModuleType) -> None:
+    """Lets a module answer for TVM's names, and ``from module import *`` give all of them: TVM's modules have no `__all__`."""
+    own = vars(module)
+    if "__getattr__" not in own:
+        module.__getattr__ = _getter(module.__name__)  # type: ignore[method-assign]
+    given = own.get("__all__")
+    listed = [name for name in own if not name.startswith("_")] if given is None else list(given)
+    known = set(listed)
+    for name in _surface.names(module.__name__):
+        found = _surface.find(module.__name__, name)
+        if name not in known and (name in own or found is not None and found[0] != "m"):
+            listed.append(name)
+    own["__all__"] = listed
 
 
 def _getter(full: str) -> Any:

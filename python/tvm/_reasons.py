@@ -51,7 +51,6 @@ REASONS: dict[str, str] = {
     "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
     "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
     "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",
-    "tvm.runtime.executor.": "modules of the AOT executor: GraphModule and VirtualMachine run every program",
     "tvm.relay.backend.executor_factory.": "factories around programs: what relay.build gives is exported and run itself",
     "tvm.relay.analysis.annotated_regions.": _BYOC, "tvm.relay.analysis.operations_distribution.": _BYOC,
     "tvm.relay.transform.memory_plan.": _MEMORY, "tvm.relay.expr.StorageInfo": _MEMORY, "tvm.relay.expr.StaticMemoryPlan": _MEMORY,

@@ -110,6 +110,7 @@ class _Unpickler(pickle.Unpickler):
         if module == "relay._core":
             found = getattr(_relay._core, name, None)
             allowed = inspect.isclass(found) and found is not _relay.Executable
+        allowed = allowed or module == Array.__module__ and name in ("Array", "Map", "ShapeTuple", "String")
         allowed = allowed or (module, name) in {
             ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
             ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer"),

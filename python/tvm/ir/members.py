@@ -26,6 +26,10 @@ def _module_attr(self: _relay.IRModule, attr_key: str) -> Any:
     return None
 
 
+def _module_attrs(self: _relay.IRModule) -> None:
+    """None: modules have no attributes, functions do."""
+
+
 def _asnumpy(self: NDArray) -> Any:
     """As an array of NumPy."""
     return self.numpy()
@@ -209,6 +213,7 @@ def install() -> None:
     setattr(Expr, "virtual_device_", missing_property("virtual_device_ of an expression", devices))
     setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
     setattr(_relay.IRModule, "get_attr", _module_attr)
+    setattr(_relay.IRModule, "attrs", property(_module_attrs))
     setattr(_relay.IRModule, "with_attr", missing_method("IRModule.with_attr", "attributes of modules: functions have attributes (Function.with_attr)"))
     for name, member in {
         "asnumpy": _asnumpy, "__getitem__": _getitem, "__setitem__": _setitem, "copyfrom": _copyfrom, "copyto": _copyto,

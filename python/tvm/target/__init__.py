@@ -29,11 +29,16 @@ class Target:
         elif isinstance(target, str) and target.strip():
             words = target.split()
             self._kind, self._attrs = words[0], {}
+            waiting = None  # an option whose value may be the next word
             for word in words[1:]:
-                if not word.startswith("-"):
+                if word.startswith("-"):
+                    key, equals, value = word.lstrip("-").partition("=")
+                    self._attrs[key] = value
+                    waiting = None if equals else key
+                elif waiting is not None:
+                    self._attrs[waiting], waiting = word, None
+                else:
                     raise ValueError(f"{word!r} in the target {target!r} is no option: options begin with -")
-                key, _, value = word.lstrip("-").partition("=")
-                self._attrs[key] = value
         else:
             raise ValueError(f"a target is text such as 'llvm', not {target!r}")
         if self._kind not in _KINDS:

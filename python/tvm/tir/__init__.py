@@ -126,12 +126,16 @@ floordiv, floormod = indexdiv, indexmod
 
 
 def max(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A001
-    """The larger number."""
+    """The larger number; of extents that are not known, an extent."""
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        return Dim.max(a if isinstance(a, Dim) else b, b if isinstance(a, Dim) else a)
     return a if a >= b else b
 
 
 def min(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A001
-    """The smaller number."""
+    """The smaller number; of extents that are not known, an extent."""
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        return Dim.min(a if isinstance(a, Dim) else b, b if isinstance(a, Dim) else a)
     return a if a <= b else b
 
 

@@ -7,7 +7,7 @@ from typing import Optional
 import pytest
 
 import tvm
-from tvm import relay
+from tvm import _surface, relay
 from tvm._absent import OutOfScope, is_absent
 from tvm._reasons import REASONS
 
@@ -150,6 +150,23 @@ def test_names_that_tvm_never_had_are_errors_with_the_nearest_name():
     with pytest.raises(ImportError, match="cannot import name 'nothing' from 'tvm.relay.transform'"):
         exec("from tvm.relay.transform import nothing", {})
     assert not hasattr(tvm.te, "create_schedul") and getattr(relay.op.nn, "conv2dd", None) is None
+
+
+def test_private_names_of_tvm_say_so():
+    with pytest.raises(ImportError, match="tvm.relay.frontend.onnx._get_convert_map is private to TVM"):
+        exec("from tvm.relay.frontend.onnx import _get_convert_map", {})
+    with pytest.raises(AttributeError, match="tvm.relay._nothing is private to TVM"):
+        relay._nothing
+
+
+@pytest.mark.parametrize("module", ["tvm.relay", "tvm.relay.ty", "tvm.tir", "tvm.relay.testing", "tvm.te", "tvm.rpc", "tvm.contrib.debugger.debug_executor"])
+def test_star_imports_give_every_name_of_tvm(module):
+    scope = {}
+    exec(f"from {module} import *", scope)
+    known = importlib.import_module(module)
+    missing = [name for name in _surface.names(module) if _surface.find(module, name)[0] != "m" and name not in scope]
+    assert not missing
+    assert not [name for name in vars(known).get("__all__", ()) if name not in scope]
 
 
 @pytest.mark.parametrize("name", ["tvm.relay.transform.nothing", "tvm.relay.analysis.nothing", "tvm.relay.op.nn.nothing", "tvm.nothing"])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import relay as _relay
-from relay import Dim, IRModule, NDArray
+from relay import Dim, IRModule, NDArray, RelayError
 
 from ... import _absent
+from ...error import OpNotImplemented
 
 __all__ = ["from_onnx"]
+
+# The importer's message about operators without a converter.
+_UNSUPPORTED = re.compile(r": \d+ operators? (is|are) not supported: ")
 
 
 def from_onnx(
@@ -34,7 +39,8 @@ def from_onnx(
         convert_config: Options of TVM's converter. ``use_nt_batch_matmul`` is taken and changes nothing: layouts of products are chosen later.
         export_node_renamed_model_path: A folder to write the model to; NotImplementedError: nodes keep the names that they have.
 
-    Raises RelayError for what is no model and for operators that are not supported, all of them at once; ValueError for an option that is none.
+    Raises OpNotImplemented for operators that are not supported, all of them at once; RelayError for a file that is not a model or a wrong one; ValueError for
+    an unknown option.
     """
     if export_node_renamed_model_path is not None:
         raise NotImplementedError("from_onnx(export_node_renamed_model_path=…): nodes are not renamed, diagnostics have the names that the model has")
@@ -42,7 +48,14 @@ def from_onnx(
     if unknown:
         raise ValueError(f"from_onnx has no option {unknown[0]!r}: there is use_nt_batch_matmul")
     shapes = None if shape is None else {name: [_extent(extent) for extent in extents] for name, extents in shape.items()}
-    found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(model, shapes, _dtypes(dtype), opset, freeze_params)
+    try:
+        found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(model, shapes, _dtypes(dtype), opset, freeze_params)
+    except RelayError as error:
+        if error.diagnostics and _UNSUPPORTED.search(error.diagnostics[0].message):
+            refused = OpNotImplemented(str(error))
+            refused.diagnostics = error.diagnostics
+            raise refused from None
+        raise
     return found
 
 
