@@ -325,6 +325,7 @@ void bind_passes(nb::module_& m) {
   set_pass_finder(&find_python_pass);
   bind_contexts(m);
   bind_instruments(m);
+  bind_partition(m);
 }
 
 }  // namespace relay::python

@@ -35,5 +35,6 @@ nb::object current_context();
 
 void bind_contexts(nb::module_& m);
 void bind_instruments(nb::module_& m);
+void bind_partition(nb::module_& m);
 
 }  // namespace relay::python

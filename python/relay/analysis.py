@@ -12,9 +12,10 @@ from .expr_functor import ExprVisitor, post_order_visit
 from .module import _from_expr as _as_it_is  # the package `tvm` replaces IRModule.from_expr by one that renames variables
 
 __all__ = [
-    "CallGraph", "Feature", "LayerCounter", "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
+    "AnnotatedRegion", "AnnotatedRegionSet", "CallGraph", "Feature", "LayerCounter", "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars",
     "check_basic_block_normal_form", "check_constant", "check_kind", "count_layers", "detect_feature", "extract_fused_functions",
-    "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs",
+    "extract_intermdeiate_expr", "extract_intermediate_expr", "free_type_vars", "free_vars", "get_calibration_data", "get_total_mac_number",
+    "list_fake_quantized_op_freqs", "list_op_freqs",
     "post_order_visit", "search_fc_transpose", "unmatched_cases", "verify", "well_formed",
 ]  # fmt: skip
 
@@ -120,6 +121,98 @@ def get_total_mac_number(expr: Expr) -> int:
     """Multiply-accumulates of all convolutions and matrix products of a typed expression. Raises RelayError where an extent that
     counts is unknown."""
     return _core.total_macs(as_expr(expr))
+
+
+class AnnotatedRegion:
+    """A part of a program that annotations give to one code generator.
+
+    `args` are the calls where values go in, `rets` those where they come out; `nodes` are all of its nodes, these included.
+    """
+
+    def __init__(self, id: int, target: str, nodes: list[Expr], args: list[Expr], rets: list[Expr]) -> None:
+        self.id = id
+        self.target = target
+        self.nodes = nodes
+        self.args = args
+        self.rets = rets
+
+    def __repr__(self) -> str:
+        return f"AnnotatedRegion(id={self.id}, target={self.target!r}, {len(self.nodes)} nodes)"
+
+
+class AnnotatedRegionSet:
+    """The regions of an expression between calls of two operators, such as ``annotation.compiler_begin`` and ``annotation.compiler_end``.
+
+    Raises RelayError where annotations name different code generators for one node.
+    """
+
+    def __init__(self, expr: Any, region_begin_op: Any, region_end_op: Any) -> None:
+        begin, end = (op if isinstance(op, str) else op.name for op in (region_begin_op, region_end_op))
+        self._regions = [AnnotatedRegion(*parts) for parts in _core.annotated_regions(as_expr(expr), begin, end)]
+        self._of = {node: region for region in self._regions for node in region.nodes}
+
+    def __len__(self) -> int:
+        return len(self._regions)
+
+    def __iter__(self) -> Any:
+        return iter(self._regions)
+
+    def get_region(self, expr: Any) -> AnnotatedRegion | None:
+        """The region of a node; None if it is in none."""
+        return self._of.get(as_expr(expr))
+
+
+def get_calibration_data(mod: IRModule, data: Any) -> dict[GlobalVar, dict[str, list[Any]]]:
+    """What goes into the functions of code generators that ``main`` calls, and what comes out of them, when it runs on `data`.
+
+    Args:
+        mod: A module that PartitionGraph has made.
+        data: Values of the parameters of ``main``, by name.
+
+    Returns:
+        For each such function a dictionary of two lists of arrays, ``inputs`` and ``outputs``; tensors of tuples one after the other.
+
+    Raises:
+        ValueError: A parameter has no value.
+        NotImplementedError: A call stands in a branch or in a function inside of ``main``.
+    """
+    import relay as _relay
+
+    main = mod["main"]
+    calls: list[Call] = []
+
+    def collect(expr: Expr) -> None:
+        if isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
+            attrs = mod[expr.op].attrs
+            if attrs is not None and "Compiler" in attrs.keys():
+                calls.append(expr)
+        elif isinstance(expr, (_relay.If, Match, _relay.Let)) or isinstance(expr, Function) and expr != main:
+            inside: list[Any] = []
+            post_order_visit(expr, lambda e: inside.append(e) if isinstance(e, Call) and isinstance(e.op, GlobalVar) else None)
+            if inside:
+                raise NotImplementedError("get_calibration_data: a call of a code generator's function in a let, a branch or an inner function")
+
+    post_order_visit(main, collect)
+    missing = [param.name_hint for param in main.params if param.name_hint not in data]
+    if missing:
+        raise ValueError(f"get_calibration_data: the parameter %{missing[0]} has no value")
+    values = [part for call in calls for part in (*call.args, call)]
+    traced = mod.copy()
+    traced["main"] = Function(main.params, Tuple(values))
+    found = list(_relay.evaluate(traced, *[data[param.name_hint] for param in main.params])) if values else []
+
+    def flat(value: Any) -> list[Any]:
+        return [leaf for part in value for leaf in flat(part)] if isinstance(value, (tuple, list)) else [value]
+
+    result: dict[GlobalVar, dict[str, list[Any]]] = {}
+    for call in calls:
+        given, found = found[: len(call.args)], found[len(call.args) :]
+        out, found = found[0], found[1:]
+        assert isinstance(call.op, GlobalVar)
+        entry = result.setdefault(mod.get_global_var(call.op.name_hint), {"inputs": [], "outputs": []})
+        entry["inputs"] += [leaf for value in given for leaf in flat(value)]
+        entry["outputs"] += flat(out)
+    return result
 
 
 def detect_feature(a: Any, b: Any = None) -> set[Any]:

@@ -44,8 +44,10 @@ def register(name: str, generate: Callable[[Function], Any] | None = None, *, re
 
     Raises:
         RelayError: The name is taken.
+        ValueError: The name is empty, which no function can name.
     """
-    require_type("name", name, str)
+    if not require_type("name", name, str):
+        raise ValueError("a code generator has a name: an empty one is named by no function")
     if generate is None:
         return lambda made: register(name, made, replace=replace, doc=doc)
     if not callable(generate):

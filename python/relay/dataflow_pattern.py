@@ -198,6 +198,8 @@ def rewrite(callbacks: DFPatternCallback | Iterable[DFPatternCallback], expr: An
     """
     if isinstance(callbacks, DFPatternCallback) or not isinstance(callbacks, Iterable):
         callbacks = [callbacks]
+    if isinstance(expr, IRModule):
+        raise TypeError("rewrite takes an expression, not an IRModule: rewrite its functions, rewrite(callbacks, mod[name], mod)")
     return _core.rewrite_pattern(list(callbacks), as_expr(expr), mod)
 
 

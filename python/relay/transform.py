@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from . import _core
 from ._core import Function, IRModule, Pass, PassContext, PassInfo, PassTrace
-from ._checks import require_int, require_list, require_texts, require_type
+from ._checks import require_int, require_list, require_texts, require_type, shown
 
 _MOST = 2**31 - 1  # of levels
 
@@ -110,6 +110,64 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "higher_or
         raise ValueError(f"mode is first_order or higher_order, not {mode!r}")
     module = IRModule() if mod is None else require_type("mod", mod, IRModule)
     return _core.gradient(require_type("expr", expr, Function), module, first_order=mode == "first_order")
+
+
+def MergeComposite(pattern_table: Sequence[tuple[Any, ...]] | str) -> Pass:  # noqa: N802
+    """Makes a call of a function of what fits a pattern, with the entry's name as the attribute Composite.
+
+    Args:
+        pattern_table: Tuples (name, pattern) or (name, pattern, check), or their text (docs/patterns.md). The check is a function of the
+            root of a match, which is typed, and says False of what is not to be cut out. What several patterns fit goes to the first.
+    """
+    if isinstance(pattern_table, str):
+        text_pass: Pass = _core.merge_composite_text(pattern_table)
+        return text_pass
+    table = []
+    for i, entry in enumerate(require_list("pattern_table", pattern_table)):
+        if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3):
+            raise TypeError(f"pattern_table[{i}] is (name, pattern) or (name, pattern, check), not {shown(entry)}")
+        require_type(f"the name of pattern_table[{i}]", entry[0], str)
+        require_type(f"the pattern of pattern_table[{i}]", entry[1], _core.DFPattern)
+        check = entry[2] if len(entry) == 3 else None
+        if check is not None and not callable(check):
+            raise TypeError(f"the check of pattern_table[{i}] is a function of an expression, not {shown(check)}")
+        table.append((entry[0], entry[1], check))
+    made: Pass = _core.merge_composite(table)
+    return made
+
+
+def AnnotateTarget(targets: str | Sequence[str], include_non_call_ops: bool = True,  # noqa: N802
+                   operators: Sequence[str] | None = None, *, lookup: Callable[[Any, str], Any] | None = None) -> Pass:
+    """Puts annotations around the calls that code generators take: the first of `targets` that can take a call gets it.
+
+    A target takes calls of functions whose attribute Composite begins with its name and a dot, and calls of operators that have a fact
+    ``target.NAME`` (`relay.op.set_attr`): True, or a function of the call, which is typed, that says so.
+
+    Args:
+        targets: Names of code generators, in the order of their rank.
+        include_non_call_ops: Tuples and projections belong to the target that their operands belong to.
+        operators: Operators that the targets take whatever facts they have.
+        lookup: Gives the fact of an operator under a key, or None; left out, `relay.op.get_attr`.
+    """
+    names = [targets] if isinstance(targets, str) else require_texts("targets", targets)
+    taken = frozenset(() if operators is None else require_texts("operators", operators))
+    if lookup is None:
+        from .op.facts import get_attr as lookup
+
+    def supports(target: str, call: Any) -> bool:
+        if call.op.name in taken:
+            return True
+        fact = lookup(call.op, "target." + target)
+        return bool(fact(call)) if callable(fact) else bool(fact)
+
+    made: Pass = _core.annotate_target(names, bool(include_non_call_ops), supports)
+    return made
+
+
+def InlineCompilerFunctionsBoundTo(global_vars: Sequence[Any]) -> Pass:  # noqa: N802
+    """Puts the bodies of these functions of code generators, names or global variables, back in the place of their calls."""
+    names = [var if isinstance(var, str) else var.name_hint for var in require_list("global_vars", global_vars)]
+    return create("InlineCompilerFunctionsBoundTo", global_vars=names)
 
 
 if TYPE_CHECKING:

@@ -46,8 +46,6 @@ REASONS: dict[str, str] = {
     "tvm.relay.qnn.op.register_qnn_canonicalize": _QUANTIZE,
     "tvm.relay.qnn.op.RequantizeConfig": _QUANTIZE, "tvm.relay.qnn.op.requantize_config": _QUANTIZE, "tvm.relay.qnn.requantize_config": _QUANTIZE,
     "tvm.relay.qnn.op.current_requantize_config": _QUANTIZE, "tvm.relay.qnn.op.target_has_features": _QUANTIZE,
-    "tvm.relay.analysis.AnnotatedRegionSet": _BYOC,
-    "tvm.relay.analysis.get_calibration_data": _BYOC,
     "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
     "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
     "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",
@@ -66,8 +64,6 @@ for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm
         REASONS[_module + _name] = "operators that stand for one way to compute another one: the compiler chooses the way"
 for _name in ("bitpack", "bitserial_conv2d", "bitserial_dense"):
     REASONS["tvm.relay.nn." + _name] = REASONS["tvm.relay.op.nn." + _name] = "operators on packed bits"
-for _name in ("compiler_begin", "compiler_end"):
-    REASONS["tvm.relay.op.annotation." + _name] = REASONS["tvm.relay.annotation." + _name] = _BYOC
 REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions"
 REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one way to compute another one: the compiler chooses the way"
 REASONS["tvm.relay.op._make."] = _PRIVATE

@@ -42,14 +42,26 @@ constexpr std::array kPartValues = {
 
 }  // namespace
 
-std::vector<Rule> Parser::rules(DiagnosticSink& sink) {
+std::vector<Rule> Parser::rules(DiagnosticSink& sink) { return entries(sink); }
+
+std::vector<Rule> Parser::patterns(DiagnosticSink& sink) {
+  table_ = true;
+  return entries(sink);
+}
+
+bool Parser::at_entry() const {
+  return table_ ? at_word("pattern") : at_word("rule") || at_word("inexact");
+}
+
+std::vector<Rule> Parser::entries(DiagnosticSink& sink) {
   std::vector<Rule> result;
   while (lexer_.token() != Token::kEnd) {
     size_t begin = lexer_.begin();
     try {
-      Rule read = rule();
+      Rule read = entry();
+      // A name may have several patterns.
       for (const Rule& earlier : result) {
-        if (earlier.name == read.name)
+        if (!table_ && earlier.name == read.name)
           throw Error(Diagnostic::error("rule " + read.name.str() + " is there twice", read.span)
                           .note("the first one", earlier.span));
       }
@@ -57,7 +69,7 @@ std::vector<Rule> Parser::rules(DiagnosticSink& sink) {
     } catch (const Error& error) {
       for (const Diagnostic& diagnostic : error.diagnostics()) sink.add(diagnostic);
       depth_ = 0;
-      if (lexer_.begin() == begin && !at_word("rule") && !at_word("inexact")) lexer_.advance();
+      if (lexer_.begin() == begin && !at_entry()) lexer_.advance();
       skip_rule();
     }
   }
@@ -68,7 +80,7 @@ std::vector<Rule> Parser::rules(DiagnosticSink& sink) {
 void Parser::skip_rule() {
   size_t position = lexer_.begin();
   for (bool first = true; lexer_.token() != Token::kEnd; first = false) {
-    if (!first && (at_word("rule") || at_word("inexact"))) return;
+    if (!first && at_entry()) return;
     try {
       lexer_.advance();
       position = lexer_.end();
@@ -79,31 +91,41 @@ void Parser::skip_rule() {
   }
 }
 
-Rule Parser::rule() {
+Rule Parser::entry() {
   parts_.clear();
   Rule rule;
-  if (at_word("inexact")) {
+  if (!table_ && at_word("inexact")) {
     rule.inexact = true;
     lexer_.advance();
   }
-  if (!at_word("rule")) unexpected("`rule`");
+  const std::string_view word = table_ ? "pattern" : "rule";
+  if (!at_word(word)) unexpected("`" + std::string(word) + "`");
   lexer_.advance();
   rule.span = lexer_.span();
   bool quoted = lexer_.token() == Token::kString;
-  rule.name = take_text(quoted ? Token::kString : Token::kWord, "the name of a rule");
-  expect(":", "behind the rule's name");
+  rule.name = take_text(quoted ? Token::kString : Token::kWord,
+                        table_ ? "the name of a pattern" : "the name of a rule");
+  expect(":", table_ ? "behind the pattern's name" : "behind the rule's name");
   rule.from = pattern();
+  if (table_) {
+    conditions(rule);
+    expect(";", "at the end of the pattern");
+    return rule;
+  }
   expect("=>", "between what fits and what it becomes");
   terms_ = 0;
   rule.to = written();
-  if (at_word("where")) {
-    do {
-      lexer_.advance();
-      rule.where.push_back(condition());
-    } while (at(","));
-  }
+  conditions(rule);
   expect(";", "at the end of the rule");
   return rule;
+}
+
+void Parser::conditions(Rule& rule) {
+  if (!at_word("where")) return;
+  do {
+    lexer_.advance();
+    rule.where.push_back(condition());
+  } while (at(","));
 }
 
 Name Parser::part() {
@@ -360,6 +382,15 @@ RuleValue Parser::operand() {
 }  // namespace relay::pattern
 
 namespace relay {
+
+Rules parse_patterns(std::string name, std::string text) {
+  Rules result;
+  result.source = SourceMap::add(std::move(name), std::move(text));
+  DiagnosticSink sink;
+  result.rules = pattern::Parser(result.source).patterns(sink);
+  sink.throw_if_errors();
+  return result;
+}
 
 Rules parse_rules(std::string name, std::string text) {
   Rules result;

@@ -18,6 +18,8 @@ class Parser {
   DFPatternRef whole_pattern();
   /// Rules up to the end; problems go to `sink`, and reading goes on behind the next semicolon.
   std::vector<Rule> rules(DiagnosticSink& sink);
+  /// The same for a table of patterns.
+  std::vector<Rule> patterns(DiagnosticSink& sink);
 
  private:
   /// One more level of text inside text.
@@ -92,7 +94,10 @@ class Parser {
   void check_arguments(const Operator* op, size_t given, Span span) const;
 
   // Rules.
-  Rule rule();
+  std::vector<Rule> entries(DiagnosticSink& sink);
+  bool at_entry() const;
+  Rule entry();
+  void conditions(Rule& rule);
   Name part();
   RuleTemplate written();
   RuleTemplate written_product();
@@ -112,6 +117,7 @@ class Parser {
   Lexer lexer_;
   std::map<std::string, DFPatternRef> parts_;  // by name, of the pattern that is read
   int depth_ = 0;
+  bool table_ = false;  // of patterns
 };
 
 }  // namespace relay::pattern

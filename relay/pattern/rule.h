@@ -95,6 +95,9 @@ struct Rules {
 
 /// Reads rules; throws `Error` with everything that is wrong in them.
 Rules parse_rules(std::string name, std::string text);
+/// Reads a table of patterns, `pattern NAME: PATTERN where CONDITIONS;`: rules that write nothing.
+/// Throws `Error` with everything that is wrong in it.
+Rules parse_patterns(std::string name, std::string text);
 /// Rules as text, one on a line; parses back to equal ones.
 std::string rules_text(std::span<const Rule> rules);
 std::string rule_text(const Rule& rule);

@@ -42,6 +42,7 @@ std::shared_ptr<const CodeGenerator> find_generator(const std::string& name) {
 AttrsRef without_compiler(const AttrsRef& attrs) {
   std::map<Name, AttrValue> values = attrs->as<DictAttrs>().values;
   values.erase(Name(kCompiler));
+  values.erase(Name("Primitive"));  // PartitionGraph's mark: it is no kernel of this compiler
   return values.empty() ? AttrsRef() : make_dict_attrs(std::move(values));
 }
 

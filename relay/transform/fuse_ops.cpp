@@ -5,7 +5,9 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
+#include <relay/ir/visit.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/forms.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
@@ -145,6 +147,8 @@ class Fuser final : public Rewriter {
   };
 
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    // It has kept groups apart, which is all that it is for.
+    if (is_stop_fusion(expr)) return operands[1];
     const Member* member = members_.find(expr);
     if (member == nullptr) return rebuild(expr, operands);
     Group& group = groups_[member->group];
@@ -218,7 +222,11 @@ FunctionRef fuse(const FunctionRef& function, const Module& module, const FuseOp
   FusionKinds kinds;
   const Program program = program_of(module);
   PointerMap<Expr, Member> members = Grouping(program.view(function), kinds, options).run();
-  if (members.empty()) return function;
+  bool stops = false;
+  if (members.empty()) {
+    post_order(function.get(), [&](const Expr* expr) { stops |= is_stop_fusion(expr); });
+    if (!stops) return function;
+  }
   ExprRef result = Fuser(members, kinds, options).run(function);
   return FunctionRef(result->as<Function>());
 }

@@ -7,6 +7,7 @@
 #include <relay/analysis/fc_transpose.h>
 #include <relay/analysis/features.h>
 #include <relay/analysis/forms.h>
+#include <relay/analysis/regions.h>
 #include <relay/analysis/variables.h>
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
@@ -155,6 +156,21 @@ Json missing_patterns(const Expr* root, const Module& module) {
   return list;
 }
 
+/// The regions of a program whose calls of two operators are for a code generator.
+Json merged_regions(const Module& module) {
+  Module typed = module;
+  for (const PassRef& pass :
+       parse_passes("AnnotateTarget([tgr], operators=[add, nn.relu]),MergeCompilerRegions")) {
+    infer_types_or_throw(typed);
+    typed = (*pass)(typed);
+  }
+  const View view(typed.function("main")->body());
+  Json list = Json::array();
+  for (const AnnotatedRegion& region : AnnotatedRegions(view, nullptr, {}).list())
+    list.push_back({region.target, region.nodes.size(), region.begins.size(), region.ends.size()});
+  return {{"count", list.size()}, {"regions", list}};
+}
+
 Json visits(const Expr* expr) {
   Visits visits;
   visits.walk(expr);
@@ -201,6 +217,8 @@ std::optional<Json> run_analysis(const std::string& analysis, const Module& modu
         written_type(analysis.substr(kKind.size(), analysis.size() - kKind.size() - 7), module);
     return type ? kind(*type, module) : std::nullopt;
   }
+  if (analysis.starts_with("regions(tvm.transform.Sequential([T.InferType(), byoc('tgr', ['add', 'nn.relu'])"))
+    return merged_regions(module);
   if (analysis == "feats(main)") return features(detect_features(main));
   if (analysis == "feats(mod)") return features(detect_features(module));
   if (analysis == "order(main)") return visits(main);

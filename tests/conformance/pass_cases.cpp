@@ -22,6 +22,17 @@ namespace {
 // `relay.transform.A(x=1)`, a Sequential of such, or one that is applied to the module, as a list
 // for parse_passes; empty if it is something else.
 std::string pass_list(std::string text) {
+  // `byoc(target, operators, passes…)`, and a table of patterns as text.
+  static const std::regex annotated(R"(^byoc\('(\w+)', (\[[^\]]*\])(.*)\)$)");
+  text = std::regex_replace(
+      text, annotated, "relay.transform.AnnotateTarget(['$1'], operators=$2)$3");
+  static const std::regex checked(
+      R"(\[\('([\w.]+)', (.*), lambda e: e\.checked_type\.dtype == '(\w+)'\)\])");
+  text = std::regex_replace(text, checked, "\"pattern $1: %root = $2 where dtype(%root) == $3;\"");
+  static const std::regex table(R"(\[\('([\w.]+)', (.*)\)\])");
+  text = std::regex_replace(text, table, "\"pattern $1: $2;\"");
+  static const std::regex op(R"(is_op\('([\w.]+)'\))"), wildcard(R"(wildcard\(\))");
+  text = std::regex_replace(std::regex_replace(text, op, "$1"), wildcard, "_");
   static const std::regex sequential(R"(^tvm\.transform\.Sequential\(\[(.*)\]\)$)");
   static const std::regex applied(R"(^(?:with_target\('llvm', lambda: )?(.*)\(mod\)\)?$)");
   static const std::regex of_main(R"(^relay\.transform\.(\w+)\(mod\['main'\], mod\)$)");

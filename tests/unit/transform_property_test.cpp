@@ -68,6 +68,14 @@ const char* const kSequences[] = {
     "DefuseOps,DefuseOps",
     "FuseOps,DefuseOps,EliminateCommonSubexpr,FuseOps",
     "EliminateCommonSubexpr,FuseOps,ToANormalForm,FoldConstant,DeadCodeElimination",
+    "MergeComposite(pattern_table=\"pattern t.sum: add(multiply(_, _), _); pattern t.twice: add(%a, "
+    "%a); pattern t.any: subtract(_, _);\")",
+    "AnnotateTarget([t], operators=[add, multiply, equal, where]),MergeCompilerRegions",
+    "AnnotateTarget([t, u], operators=[add, multiply, subtract, negative, less]),"
+    "MergeCompilerRegions,PartitionGraph",
+    "ToANormalForm,MergeComposite(pattern_table=\"pattern t.sum: add(_, _); pattern u.difference: "
+    "subtract(_, _);\"),AnnotateTarget([u, t], operators=[multiply]),PartitionGraph(m, "
+    "bind_constants=False),InlineCompilerFunctions(u),InferType",
     "ToANormalForm,ToGraphNormalForm",
     "ToGraphNormalForm,EliminateCommonSubexpr,ToANormalForm",
     "EliminateCommonSubexpr,FoldConstant,DeadCodeElimination(inline_once=True)",

@@ -12,6 +12,8 @@ from relay.analysis import __all__ as __all__
 from relay import IRModule as IRModule, sparse as _sparse
 
 from .. import _absent
+from relay.analysis import get_calibration_data as _calibration_data
+from ..runtime.ndarray import array as _array
 from ..runtime.ndarray import cpu as cpu
 
 
@@ -25,6 +27,14 @@ def _submodule(name: str, **names: Any) -> Any:
 
 sparse_dense = _submodule("sparse_dense", process_params=_sparse.process_dense_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
 sparse_conv2d = _submodule("sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
+
+
+def get_calibration_data(mod: IRModule, data: Any) -> Any:
+    """What goes into the functions of code generators that ``main`` calls, and what comes out of them, as arrays in lists
+    ``inputs`` and ``outputs`` by global variable."""
+    plain = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in data.items()}
+    found = _calibration_data(mod, plain)
+    return {var: {side: [_array(value) for value in values] for side, values in entry.items()} for var, entry in found.items()}
 
 
 # A package without files: imports of what TVM has below it give the reason why it is not there.

@@ -18,6 +18,8 @@ from .build_module import build_config as build_config
 
 __all__ = [
     "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
+    "AnnotateTarget", "InlineCompilerFunctionsBoundTo", "MarkCompilerFunctionsAsExtern", "MergeCompilerRegions", "MergeComposite",
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols", "PartitionGraph",
     "Conv2dToSparse", "Conv2dToSparse2", "ConvertLayout", "Defunctionalization", "DenseToSparse", "FakeQuantizationToInteger", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps",
     "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
@@ -235,6 +237,60 @@ def ChangeBatch(data: dict[Any, int], batch_size: int = 16) -> Pass:  # noqa: N8
 
     made: Pass = _passes.function_pass(change, opt_level=1, name="ChangeBatch", typed=False)
     return made
+
+
+def MergeComposite(pattern_table: Any) -> Pass:  # noqa: N802
+    """Makes a call of a function, with the attribute Composite, of what fits a pattern of a table [(name, pattern[, check])]."""
+    return _passes.MergeComposite(pattern_table)
+
+
+def AnnotateTarget(targets: Any, include_non_call_ops: bool = True) -> Pass:  # noqa: N802
+    """Annotates calls whose operator has an attribute ``target.NAME`` that says so, and calls of functions ``Composite="NAME.…"``."""
+    return _passes.AnnotateTarget([targets] if isinstance(targets, str) else [str(target) for target in targets], include_non_call_ops,
+                                  lookup=lambda op, key: op.get_attr(key))
+
+
+def MergeCompilerRegions() -> Pass:  # noqa: N802
+    """Makes regions of one target one, where no cycle results."""
+    return _passes.create("MergeCompilerRegions")
+
+
+def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pass:  # noqa: N802
+    """Makes regions global functions, and has ``relay.ext.NAME.optimize``, where a script registered it, change each of them."""
+    plain = _passes.create("PartitionGraph", mod_name=mod_name, bind_constants=bind_constants)
+
+    def partition(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+        from ..runtime.registry import get_global_func
+
+        made = plain(mod)
+        known = set(mod.function_names)
+        for name in [name for name in made.function_names if name not in known]:
+            function = made[name]
+            optimize = get_global_func(f"relay.ext.{function.attrs['Compiler']}.optimize", allow_missing=True)
+            if optimize is None:
+                continue
+            alone = optimize(_passes.create("InferType")(module_of(function)))
+            made = made.copy()
+            made[name] = alone["main"].with_attr(dict(function.attrs.items()))
+        return made
+
+    result: Pass = _passes.module_pass(partition, opt_level=0, name="PartitionGraph", required=["InferType"], typed=True)
+    return result
+
+
+def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "") -> Pass:  # noqa: N802
+    """Makes inner functions of code generators global ones, called as their global_symbol."""
+    return _passes.create("OutlineCompilerFunctionsWithExistingGlobalSymbols", compiler_filter=compiler_filter)
+
+
+def MarkCompilerFunctionsAsExtern(compiler_filter: str = "") -> Pass:  # noqa: N802
+    """Gives functions of code generators the one attribute Extern."""
+    return _passes.create("MarkCompilerFunctionsAsExtern", compiler_filter=compiler_filter)
+
+
+def InlineCompilerFunctionsBoundTo(global_vars: Any) -> Pass:  # noqa: N802
+    """Puts the bodies of these functions of code generators back in the place of their calls."""
+    return _passes.InlineCompilerFunctionsBoundTo(list(global_vars))
 
 
 def PlanDevices(config: Any) -> Pass:  # noqa: N802

@@ -64,6 +64,32 @@ RELAY_OP("annotation.checkpoint")
     .example("fn (%x: Tensor[(3), float32]) { exp(annotation.checkpoint(%x * 2f)) }", "[0, 1, 2]")
     .no_data("the value itself");
 
+RELAY_OP("annotation.compiler_begin")
+    .doc(
+        "The value itself, where it goes into a region that a code generator compiles. AnnotateTarget writes "
+        "it, MergeCompilerRegions and PartitionGraph read it.")
+    .input("data", "Tensor or tuple of tensors.", any_value())
+    .output("result", "The same.", any_value())
+    .attrs<CompilerAttrs>()
+    .relation(infer_same)
+    .level(10)
+    .expand(value_itself)
+    .example("fn (%x: Tensor[(3), float32]) { annotation.compiler_begin(%x, compiler=\"dnnl\") }",
+             "[1, 2, 3]")
+    .no_data("the value itself");
+
+RELAY_OP("annotation.compiler_end")
+    .doc("The value itself, where it comes out of a region that a code generator compiles.")
+    .input("data", "Tensor or tuple of tensors.", any_value())
+    .output("result", "The same.", any_value())
+    .attrs<CompilerAttrs>()
+    .relation(infer_same)
+    .level(10)
+    .expand(value_itself)
+    .example("fn (%x: Tensor[(3), float32]) { annotation.compiler_end(%x, compiler=\"dnnl\") }",
+             "[1, 2, 3]")
+    .no_data("the value itself");
+
 RELAY_OP("annotation.stop_fusion")
     .doc("The value itself; operators before and behind it do not become one kernel. No copy.")
     .input("data", "Tensor or tuple of tensors.", any_value())

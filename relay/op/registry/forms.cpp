@@ -1,5 +1,6 @@
 #include <relay/op/registry/forms.h>
 
+#include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
@@ -22,6 +23,32 @@ OpColumn<std::map<std::string, std::string>>& static_attributes() {
 ExprRef make_stop_fusion(const ExprRef& data, Span span) {
   const ExprRef args[] = {data};
   return make_call(make_op(get_op("annotation.stop_fusion")), args, {}, {}, span);
+}
+
+bool is_stop_fusion(const Expr* expr) {
+  const auto* call = expr->as<Call>();
+  const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
+  return callee != nullptr && callee->op() == get_op("annotation.stop_fusion");
+}
+
+const Operator* compiler_begin_op() { return get_op("annotation.compiler_begin"); }
+const Operator* compiler_end_op() { return get_op("annotation.compiler_end"); }
+
+namespace {
+
+ExprRef annotate(const Operator* op, const ExprRef& data, const std::string& compiler, Span span) {
+  const ExprRef args[] = {data};
+  return make_call(make_op(op), args, Attrs::make(CompilerAttrs{{compiler}}), {}, span);
+}
+
+}  // namespace
+
+ExprRef make_compiler_begin(const ExprRef& data, const std::string& compiler, Span span) {
+  return annotate(compiler_begin_op(), data, compiler, span);
+}
+
+ExprRef make_compiler_end(const ExprRef& data, const std::string& compiler, Span span) {
+  return annotate(compiler_end_op(), data, compiler, span);
 }
 
 ExprRef make_cast(const ExprRef& data, DType dtype, Span span) {

@@ -21,6 +21,14 @@ OpColumn<std::map<std::string, std::string>>& static_attributes();
 
 /// A tensor that is not computed together with what uses it.
 ExprRef make_stop_fusion(const ExprRef& data, Span span);
+/// True for a call that `make_stop_fusion` makes.
+bool is_stop_fusion(const Expr* expr);
+/// Where a value goes into a region that a code generator compiles, and comes out of it.
+ExprRef make_compiler_begin(const ExprRef& data, const std::string& compiler, Span span);
+ExprRef make_compiler_end(const ExprRef& data, const std::string& compiler, Span span);
+/// The operators of these calls.
+const Operator* compiler_begin_op();
+const Operator* compiler_end_op();
 /// A tensor with elements of another dtype.
 ExprRef make_cast(const ExprRef& data, DType dtype, Span span);
 

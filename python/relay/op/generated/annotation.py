@@ -11,6 +11,8 @@ from .._common import DTypeLike, ExprLike, pad_tuple, sizes
 __all__ = [
     "cast_hint",
     "checkpoint",
+    "compiler_begin",
+    "compiler_end",
     "stop_fusion",
 ]
 
@@ -43,6 +45,39 @@ def checkpoint(
         result: The same.
     """
     return call_op("annotation.checkpoint", data)
+
+
+def compiler_begin(
+    data: ExprLike,
+    compiler: str,
+) -> Expr:
+    """The value itself, where it goes into a region that a code generator compiles. AnnotateTarget writes it, MergeCompilerRegions and
+    PartitionGraph read it.
+
+    Args:
+        data: Tensor or tuple of tensors.
+        compiler: Name of the code generator, or "default".
+
+    Returns:
+        result: The same.
+    """
+    return call_op("annotation.compiler_begin", data, compiler=compiler)
+
+
+def compiler_end(
+    data: ExprLike,
+    compiler: str,
+) -> Expr:
+    """The value itself, where it comes out of a region that a code generator compiles.
+
+    Args:
+        data: Tensor or tuple of tensors.
+        compiler: Name of the code generator, or "default".
+
+    Returns:
+        result: The same.
+    """
+    return call_op("annotation.compiler_end", data, compiler=compiler)
 
 
 def stop_fusion(
