@@ -51,8 +51,8 @@ def compiler_begin(
     data: ExprLike,
     compiler: str,
 ) -> Expr:
-    """The value itself, where it goes into a region that a code generator compiles. AnnotateTarget writes it, MergeCompilerRegions and
-    PartitionGraph read it.
+    """The value itself, where it goes into a region that a code generator compiles. AnnotateTarget writes it,
+    MergeCompilerRegions and PartitionGraph read it.
 
     Args:
         data: Tensor or tuple of tensors.
