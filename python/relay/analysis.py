@@ -178,7 +178,9 @@ def get_calibration_data(mod: IRModule, data: Any) -> dict[GlobalVar, dict[str, 
     """
     import relay as _relay
 
-    main = mod["main"]
+    # Without lets, whose variables the results that are added could not see.
+    traced = _relay.transform.create("ToGraphNormalForm")(_relay.transform.create("InferType")(mod)).copy()
+    main = traced["main"]
     calls: list[Call] = []
 
     def collect(expr: Expr) -> None:
@@ -186,18 +188,17 @@ def get_calibration_data(mod: IRModule, data: Any) -> dict[GlobalVar, dict[str, 
             attrs = mod[expr.op].attrs
             if attrs is not None and "Compiler" in attrs.keys():
                 calls.append(expr)
-        elif isinstance(expr, (_relay.If, Match, _relay.Let)) or isinstance(expr, Function) and expr != main:
+        elif isinstance(expr, (_relay.If, Match)) or isinstance(expr, Function) and expr != main:
             inside: list[Any] = []
             post_order_visit(expr, lambda e: inside.append(e) if isinstance(e, Call) and isinstance(e.op, GlobalVar) else None)
             if inside:
-                raise NotImplementedError("get_calibration_data: a call of a code generator's function in a let, a branch or an inner function")
+                raise NotImplementedError("get_calibration_data: a call of a code generator's function in a branch or an inner function")
 
     post_order_visit(main, collect)
     missing = [param.name_hint for param in main.params if param.name_hint not in data]
     if missing:
         raise ValueError(f"get_calibration_data: the parameter %{missing[0]} has no value")
     values = [part for call in calls for part in (*call.args, call)]
-    traced = mod.copy()
     traced["main"] = Function(main.params, Tuple(values))
     found = list(_relay.evaluate(traced, *[data[param.name_hint] for param in main.params])) if values else []
 

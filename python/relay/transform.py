@@ -151,13 +151,14 @@ def AnnotateTarget(targets: str | Sequence[str], include_non_call_ops: bool = Tr
     """
     names = [targets] if isinstance(targets, str) else require_texts("targets", targets)
     taken = frozenset(() if operators is None else require_texts("operators", operators))
-    if lookup is None:
-        from .op.facts import get_attr as lookup
+    from .op.facts import get_attr
+
+    find: Callable[[Any, str], Any] = get_attr if lookup is None else lookup
 
     def supports(target: str, call: Any) -> bool:
         if call.op.name in taken:
             return True
-        fact = lookup(call.op, "target." + target)
+        fact = find(call.op, "target." + target)
         return bool(fact(call)) if callable(fact) else bool(fact)
 
     made: Pass = _core.annotate_target(names, bool(include_non_call_ops), supports)

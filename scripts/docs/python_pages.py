@@ -49,6 +49,8 @@ MODULES = {
     "op/registration": ("relay.op.registration", "Operators of your own ([an operator from Python](../../operators-from-python.md)); the names are in `relay.op`, too."),
     "op/description": ("relay.op.description", "What is known of an operator, as text; the names are in `relay.op`, too."),
     "op/facts": ("relay.op.facts", "What passes ask about operators, by columns; the names are in `relay.op`, too."),
+    "op/contrib/register": ("relay.op.contrib.register", "Tables of patterns by the name of a code generator; the names are in `relay.op.contrib`, too."),
+    "op/contrib/dnnl": ("relay.op.contrib.dnnl", "What oneDNN takes of a program, and the pass that partitions it for oneDNN."),
     "te": ("relay.te", "Tensor expressions: what an operator computes, element by element ([what they are](../tensor-expressions.md))."),
 }
 SUBMODULES = {"annotation", "image", "nn", "op", "random", "vision", "expr", "module"}  # of __all__: on the pages of operators and above

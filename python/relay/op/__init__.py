@@ -41,8 +41,12 @@ def __getattr__(name: str) -> _Any:
 
         found = globals()[name] = getattr(import_module("." + _LAZY[name], __name__), name)
         return found
+    if name == "contrib":  # tables of patterns, which few programs need
+        from importlib import import_module
+
+        return import_module(".contrib", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted({*globals(), *_LAZY, "contrib"})
