@@ -15,7 +15,8 @@ namespace relay::python {
 namespace {
 
 /// What a Python function says of an expression.
-bool answer(const Callable& call, const std::string& pass, std::initializer_list<nb::handle> given) {
+bool answer(const Callable& call, const std::string& pass,
+            std::initializer_list<nb::handle> given) {
   nb::object said = run_pass_part([&] { return "in pass " + pass; }, false,
                                   [&] { return call_python(*call, given); });
   const int truth = PyObject_IsTrue(said.ptr());

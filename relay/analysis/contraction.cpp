@@ -66,8 +66,7 @@ void Contraction::predecessors(uint32_t node, std::vector<uint32_t>& out) const 
     if (computed) out.push_back(view_.operands(binder)[0]);
     if (before_[node] != kNone) out.push_back(before_[node]);
   }
-  if (!effect_before_.empty() && effect_before_[node] != kNone)
-    out.push_back(effect_before_[node]);
+  if (!effect_before_.empty() && effect_before_[node] != kNone) out.push_back(effect_before_[node]);
 }
 
 void Contraction::successors(uint32_t node, std::vector<uint32_t>& out) const {

@@ -60,7 +60,7 @@ void AnnotatedRegions::find() {
   }
 }
 
-// Whether a node may be computed by others: it has no effect and needs nothing but its arguments.
+// True if others may compute a node: it has no effect and needs nothing but its arguments.
 bool AnnotatedRegions::can_be_inside(uint32_t node) const {
   const Expr* expr = view_.expr(node);
   if (expr->is<Tuple>() || expr->is<TupleGetItem>()) return true;
@@ -80,8 +80,8 @@ bool AnnotatedRegions::join(uint32_t from, uint32_t into) {
 }
 
 void AnnotatedRegions::refuse(uint32_t node, uint32_t one, uint32_t other) const {
-  throw Error(Diagnostic::error("annotations give this to two code generators, \"" +
-                                    targets_[one] + "\" and \"" + targets_[other] + '"',
+  throw Error(Diagnostic::error("annotations give this to two code generators, \"" + targets_[one] +
+                                    "\" and \"" + targets_[other] + '"',
                                 view_.expr(node)->span()));
 }
 

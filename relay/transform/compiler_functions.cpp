@@ -39,9 +39,9 @@ class Outliner final : public Rewriter {
     if (known == nullptr) {
       module_.add_function(Name(*name), FunctionRef(function));
     } else if (known != function && !structural_equal(known, function)) {
-      throw Error(Diagnostic::error("the module has another function @" + *name +
-                                        " than the one with this global_symbol",
-                                    function->span()));
+      throw Error(Diagnostic::error(
+          "the module has another function @" + *name + " than the one with this global_symbol",
+          function->span()));
     }
     return make_global_var(Name(*name), expr->span());
   }
@@ -206,7 +206,8 @@ RELAY_REGISTER_PASS({
     {"MarkCompilerFunctionsAsExtern",
      0,
      {},
-     "Gives global functions with the attribute `Compiler` the attribute `Extern=1` in the place of "
+     "Gives global functions with the attribute `Compiler` the attribute `Extern=1` in the place "
+     "of "
      "all others: what they compute is elsewhere."},
     {kFilter},
     [](const PassInfo& info, const PassOptions& options) {
@@ -218,15 +219,15 @@ RELAY_REGISTER_PASS({
     {"InlineCompilerFunctionsBoundTo",
      0,
      {ProgramState::kTyped},
-     "Puts the bodies of these global functions, if they have the attribute `Compiler`, back in the "
+     "Puts the bodies of these global functions, if they have the attribute `Compiler`, back in "
+     "the "
      "place of their calls, and the bodies of composite functions in the place of calls inside."},
     {{"global_vars", "Names of functions.", std::vector<std::string>()}},
     [](const PassInfo& info, const PassOptions& options) {
-      return make_module_pass(info,
-                              [names = option<std::vector<std::string>>(options, "global_vars")](
-                                  const Module& module, const PassContext&) {
-                                return inline_bound(module, names);
-                              });
+      return make_module_pass(
+          info,
+          [names = option<std::vector<std::string>>(options, "global_vars")](
+              const Module& module, const PassContext&) { return inline_bound(module, names); });
     },
 });
 

@@ -12,9 +12,10 @@ FunctionRef merge_regions(const FunctionRef& function, const Program& program,
   const View& view = program.view(function);
   AnnotatedRegions regions(view, &program.node_effects(view), {});
   if (!regions.merge())
-    context.tell(Diagnostic::warning("not all regions are merged: the search for cycles between "
-                                     "them takes too many steps",
-                                     function->span()));
+    context.tell(
+        Diagnostic::warning("not all regions are merged: the search for cycles between "
+                            "them takes too many steps",
+                            function->span()));
   ExprRef result = rewrite_post_order(
       function, [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
         const uint32_t id = view.id(expr);
@@ -39,11 +40,12 @@ RELAY_REGISTER_PASS({
      "branches and functions stay apart."},
     {},
     [](const PassInfo& info, const PassOptions&) {
-      return make_prepared_function_pass(info, [](const Module& module, const PassContext& context) {
-        return [program = Program(module), &context](const FunctionRef& function) {
-          return merge_regions(function, program, context);
-        };
-      });
+      return make_prepared_function_pass(
+          info, [](const Module& module, const PassContext& context) {
+            return [program = Program(module), &context](const FunctionRef& function) {
+              return merge_regions(function, program, context);
+            };
+          });
     },
 });
 

@@ -10,8 +10,8 @@
 
 namespace relay {
 
-/// An entry of a table: the function's attribute `Composite`, what its body fits, and what else must
-/// hold of the root of a match, which is typed. No check accepts all.
+/// An entry of a table: the function's attribute `Composite`, what its body fits, and what else
+/// must hold of the root of a match, which is typed. No check accepts all.
 struct CompositePattern {
   std::string name;
   DFPatternRef pattern;

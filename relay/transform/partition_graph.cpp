@@ -62,7 +62,8 @@ FunctionRef with_own_type_params(const FunctionRef& function) {
     return substitute(type, [&](const TypeVar* var) -> TypeRef {
       auto found = own.find(var);
       if (found == own.end()) return {};
-      if (var->var_kind() == Kind::kShapeVar) return DimType::make(Dim::symbol(found->second.get()));
+      if (var->var_kind() == Kind::kShapeVar)
+        return DimType::make(Dim::symbol(found->second.get()));
       return found->second;
     });
   };
@@ -272,7 +273,7 @@ class Partitioner {
       const uint32_t node = stack.back();
       stack.pop_back();
       if (!seen.emplace(node, true).second) continue;
-      // Of a tuple with fields from outside only the inner ones would come out.
+      // A tuple comes out as its fields; those from outside stay outside.
       if (is_tuple_inside(node, cut)) {
         auto operands = view_.operands(node);
         for (size_t i = operands.size(); i-- > 0;)

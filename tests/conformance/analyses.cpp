@@ -217,7 +217,8 @@ std::optional<Json> run_analysis(const std::string& analysis, const Module& modu
         written_type(analysis.substr(kKind.size(), analysis.size() - kKind.size() - 7), module);
     return type ? kind(*type, module) : std::nullopt;
   }
-  if (analysis.starts_with("regions(tvm.transform.Sequential([T.InferType(), byoc('tgr', ['add', 'nn.relu'])"))
+  if (analysis.starts_with(
+          "regions(tvm.transform.Sequential([T.InferType(), byoc('tgr', ['add', 'nn.relu'])"))
     return merged_regions(module);
   if (analysis == "feats(main)") return features(detect_features(main));
   if (analysis == "feats(mod)") return features(detect_features(module));

@@ -24,8 +24,8 @@ namespace {
 std::string pass_list(std::string text) {
   // `byoc(target, operators, passes…)`, and a table of patterns as text.
   static const std::regex annotated(R"(^byoc\('(\w+)', (\[[^\]]*\])(.*)\)$)");
-  text = std::regex_replace(
-      text, annotated, "relay.transform.AnnotateTarget(['$1'], operators=$2)$3");
+  text =
+      std::regex_replace(text, annotated, "relay.transform.AnnotateTarget(['$1'], operators=$2)$3");
   static const std::regex checked(
       R"(\[\('([\w.]+)', (.*), lambda e: e\.checked_type\.dtype == '(\w+)'\)\])");
   text = std::regex_replace(text, checked, "\"pattern $1: %root = $2 where dtype(%root) == $3;\"");

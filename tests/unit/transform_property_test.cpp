@@ -68,7 +68,8 @@ const char* const kSequences[] = {
     "DefuseOps,DefuseOps",
     "FuseOps,DefuseOps,EliminateCommonSubexpr,FuseOps",
     "EliminateCommonSubexpr,FuseOps,ToANormalForm,FoldConstant,DeadCodeElimination",
-    "MergeComposite(pattern_table=\"pattern t.sum: add(multiply(_, _), _); pattern t.twice: add(%a, "
+    "MergeComposite(pattern_table=\"pattern t.sum: add(multiply(_, _), _); pattern t.twice: "
+    "add(%a, "
     "%a); pattern t.any: subtract(_, _);\")",
     "AnnotateTarget([t], operators=[add, multiply, equal, where]),MergeCompilerRegions",
     "AnnotateTarget([t, u], operators=[add, multiply, subtract, negative, less]),"

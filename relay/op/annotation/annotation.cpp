@@ -66,7 +66,8 @@ RELAY_OP("annotation.checkpoint")
 
 RELAY_OP("annotation.compiler_begin")
     .doc(
-        "The value itself, where it goes into a region that a code generator compiles. AnnotateTarget writes "
+        "The value itself, where it goes into a region that a code generator compiles. "
+        "AnnotateTarget writes "
         "it, MergeCompilerRegions and PartitionGraph read it.")
     .input("data", "Tensor or tuple of tensors.", any_value())
     .output("result", "The same.", any_value())
