@@ -12,13 +12,14 @@
 namespace relay {
 namespace {
 
-// Functions, data and references are shared in ways that no variable shows.
+// Tensors and tuples of them, as memory.kill takes them.
 bool holds_tensors(const Type* type) {
   if (type == nullptr) return false;
   if (type->is<TensorType>()) return true;
   const auto* tuple = type->as<TupleType>();
-  return tuple != nullptr && std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                                         [](const TypeRef& field) { return holds_tensors(field.get()); });
+  return tuple != nullptr &&
+         std::all_of(tuple->fields().begin(), tuple->fields().end(),
+                     [](const TypeRef& field) { return field->is<TensorType>(); });
 }
 
 // Where variables of one function end: behind lets, in the order of their last uses.
