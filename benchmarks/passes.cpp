@@ -19,6 +19,7 @@
 #include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
+#include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/program/program.h>
 #include <relay/support/error.h>
@@ -290,7 +291,9 @@ void step(int64_t most) {
 }
 
 void model(const std::string& path) {
-  Module module = from_onnx(path, {.freeze = true}).module;
+  OnnxOptions options;
+  options.freeze = true;
+  Module module = from_onnx(path, options).module;
   infer_types_or_throw(module);
   module = resolve_literals(module);
   PassContext context;
