@@ -12,7 +12,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "gradbench
 PATIENCE = 300 * float(os.environ.get("RELAY_TIMEOUT_FACTOR", "1"))
 
 
-@pytest.mark.parametrize("name", ["hello", "gmm", "ba", "ht", "kmeans", "det", "llsq", "lse"])
+@pytest.mark.parametrize("name", ["hello", "gmm", "ba", "ht", "kmeans", "det", "llsq", "lse", "lstm", "ode"])
 def test_answers_are_those_of_the_reference(name):
     command = [sys.executable, str(FOLDER / "run.py"), "--check", "--evals", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)

@@ -139,3 +139,15 @@ def test_a_step_of_the_benchmark_lowers_the_loss(model):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["losses"][0] > found["losses"][1] > found["losses"][2] > 0
+
+
+def test_trees_are_learned():
+    printed = run("train_tree_lstm", "--steps", 120, "--least", 0.8)
+    losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", printed)]
+    assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
+
+
+def test_a_law_of_motion_is_learned_through_a_loop_of_unknown_length():
+    printed = run("neural_ode", "--steps", 100, "--check")
+    assert printed.count("the largest difference of the gradient from central differences is") == 2
+    assert len(set(re.findall(r"(\d+) steps of the solver", printed))) >= 1
