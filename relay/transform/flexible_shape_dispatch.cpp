@@ -143,7 +143,7 @@ class Dispatcher {
     });
     FunctionRef made = make_function(std::move(params), substitute(main_->body(), own), {},
                                      std::move(type_params), {}, main_->attrs(), main_->span());
-    const std::string suffix = extent.is_any() ? "any" : extent.str();
+    const std::string suffix = extent.is_any() ? std::string("any") : extent.str();
     const Name name = module.fresh_name(name_.str() + "_" + suffix);
     ExprRef copy = copy_nodes(copy_with_fresh_vars(made, renamed));
     module.add_function(name, FunctionRef(copy->as<Function>()));

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <relay/ir/rewrite.h>
-#include <relay/op/op.h>
+#include <relay/op/annotation/memory_kill.h>
 #include <relay/program/view.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
@@ -149,9 +149,7 @@ class Killer final : public Rewriter {
     if (ends == nullptr) return rebuild(expr, operands);
     ExprRef body = operands[1];
     for (size_t i = ends->size(); i-- > 0;) {
-      const ExprRef args[] = {(*ends)[i].var};
-      body = make_let(make_var("x"), make_call(make_op(get_op("memory.kill")), args),
-                      std::move(body), let->span());
+      body = make_let(make_var("x"), memory_kill((*ends)[i].var), std::move(body), let->span());
     }
     return make_let(let->var(), operands[0], std::move(body), let->span());
   }
