@@ -13,6 +13,7 @@ __all__ = [
     "checkpoint",
     "compiler_begin",
     "compiler_end",
+    "kill",
     "stop_fusion",
 ]
 
@@ -78,6 +79,21 @@ def compiler_end(
         result: The same.
     """
     return call_op("annotation.compiler_end", data, compiler=compiler)
+
+
+def kill(
+    data: ExprLike,
+) -> Expr:
+    """Says that a value is not needed from here on; gives the empty tuple. ManifestLifetimes writes such calls. They do
+    nothing when a program runs, because the machine frees values by itself.
+
+    Args:
+        data: Tensor or tuple of tensors.
+
+    Returns:
+        result: The empty tuple.
+    """
+    return call_op("memory.kill", data)
 
 
 def stop_fusion(
