@@ -82,7 +82,10 @@ std::string round_trip_problem(const Module& module) {
 std::vector<std::string> pass_lists() {
   std::vector<std::string> lists;
   for (const PassRegistration* pass : all_passes()) {
-    lists.push_back(pass->info.name.str());
+    const std::string name = pass->info.name.str();
+    // These are errors without what to do.
+    if (name == "AnnotateTarget" || name == "FlexibleShapeDispatch") continue;
+    lists.push_back(name);
     for (const auto& option : pass->options) {
       if (const bool* value = std::get_if<bool>(&option.default_value)) {
         lists.push_back(pass->info.name.str() + "(" + option.name +
@@ -94,6 +97,7 @@ std::vector<std::string> pass_lists() {
        {"ToANormalForm,ToGraphNormalForm", "InferType,ToBasicBlockNormalForm,ToANormalForm",
         "ToGraphNormalForm,EliminateCommonSubexpr,ToANormalForm",
         "ToANormalForm,EliminateCommonSubexpr,DeadCodeElimination(inline_once=True)",
+        "AnnotateTarget([t], operators=[add, multiply])",
         "Inline,RemoveUnusedFunctions,FoldConstant,DeadCodeElimination(inline_once=True)"}) {
     lists.push_back(sequence);
   }
@@ -127,6 +131,7 @@ void check(const Program& program, const std::vector<std::string>& lists, Tally&
     } catch (const Error&) {
       continue;  // one that shows an error in types, which this list asks for
     }
+    if (after.functions().empty()) continue;  // an empty text is no program
     expect_same(after, list);
   }
   for (int level = 0; level <= 4; ++level) {

@@ -224,6 +224,5 @@ def test_a_reference_that_is_not_there_says_so():
         topi_testing.nothing
 
 
-def test_check_grad_says_what_is_missing():
-    with pytest.raises(NotImplementedError, match="gradients of whole programs"):
-        testing.check_grad(relay.Function([x := relay.var("x", shape=(2,))], x))
+def test_check_grad():
+    testing.check_grad(relay.Function([x := relay.var("x", shape=(2,))], x * x))
