@@ -23,6 +23,15 @@ bool is_impure(const Expr* callee) {
   return op != nullptr && operator_acts != nullptr && operator_acts(op->op());
 }
 
+bool mentions_effects(const Expr* root) {
+  bool found = false;
+  visit_each(root, [&](const Expr* expr) {
+    found = is_reference_node(expr) || is_impure(expr);
+    return !found;
+  });
+  return found;
+}
+
 }  // namespace
 
 bool (*operator_acts)(const Operator* op) = nullptr;
@@ -68,7 +77,7 @@ void Effects::analyse(const Module* module, const Expr* root) {
   }
   if (root != nullptr) roots.push_back(root);
   for (const Expr* start : roots) {
-    if (start->contains(ExprPart::kEffect)) {
+    if (mentions_effects(start)) {
       any_ = true;
       break;
     }
