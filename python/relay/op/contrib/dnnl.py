@@ -62,7 +62,6 @@ def _all_float32(root: Any) -> bool:
     return getattr(root.checked_type, "dtype", None) == "float32"
 
 
-@register_pattern_table("dnnl")
 def pattern_table() -> list[tuple[Any, ...]]:
     """The longest first: products and convolutions with a bias and an activation behind them."""
     table: list[tuple[Any, ...]] = []
@@ -73,6 +72,9 @@ def pattern_table() -> list[tuple[Any, ...]]:
             for name in PRODUCTS:
                 table.append((*make_dnnl_pattern(name, with_bias, activation), _all_float32))
     return table
+
+
+register_pattern_table("dnnl", pattern_table)
 
 
 def prune_dnnl_subgraphs(mod: Any) -> Any:
