@@ -48,7 +48,7 @@ const char* const kSequences[] = {
     "ToCPS,UnCPS",
     "PartialEvaluate,DeadCodeElimination",
     "AnnotateSpans,InferType",
-    "CapturePostDfsIndexInSpans",
+    "CapturePostDfsIndexInSpans,InferType",
     "ManifestLifetimes",
     "FastMath",
     "DivToMul",

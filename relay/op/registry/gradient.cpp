@@ -228,7 +228,8 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
     if (mine.empty()) {
       result.emplace_back();
     } else if (const auto* tuple = type->as<TupleType>()) {
-      RELAY_CHECK(mine.size() == tuple->fields().size(), "a tuple of floats and others");
+      if (mine.size() != tuple->fields().size())
+        throw Error("a call with a tuple of floats and others has no gradient");
       std::vector<ExprRef> fields;
       for (size_t k = 0; k < mine.size(); ++k) fields.push_back(take());
       result.push_back(relay::make_tuple(fields));
