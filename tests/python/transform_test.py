@@ -102,10 +102,10 @@ def test_pass_info():
 
 def test_every_registered_pass_is_a_function():
     assert {"InferType", "FoldConstant", "FuseOps", "ToANormalForm"} <= set(transform.names())
-    needed: dict[str, tuple[object, ...]] = {"AnnotateTarget": ("t",), "FlexibleShapeDispatch": (["2"],)}
+    needed: dict[str, dict[str, object]] = {"AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": ["2"]}}
     for name in transform.names():
         function = getattr(transform, name)
-        made = function(*needed.get(name, ()))
+        made = function(**needed.get(name, {}))
         assert made.info.name == name and function.__doc__
     with pytest.raises(TypeError):
         transform.FoldConstant(nonsense=1)
