@@ -102,7 +102,7 @@ def test_pass_info():
 
 def test_every_registered_pass_is_a_function():
     assert {"InferType", "FoldConstant", "FuseOps", "ToANormalForm"} <= set(transform.names())
-    needed: dict[str, dict[str, object]] = {"AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": ["2"]}}
+    needed: dict[str, dict[str, object]] = {"AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": ["2"]}, "InlineCompilerFunctionsBoundTo": {"global_vars": []}, "MergeComposite": {"pattern_table": []}}
     for name in transform.names():
         function = getattr(transform, name)
         made = function(**needed.get(name, {}))
