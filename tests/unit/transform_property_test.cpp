@@ -49,7 +49,7 @@ const char* const kSequences[] = {
     "PartialEvaluate,DeadCodeElimination",
     "AnnotateSpans,InferType",
     "CapturePostDfsIndexInSpans,InferType",
-    "ManifestLifetimes",
+    "ManifestLifetimes,InferType",
     "FastMath",
     "DivToMul",
     "CanonicalizeCast",
