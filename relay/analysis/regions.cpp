@@ -60,11 +60,13 @@ void AnnotatedRegions::find() {
   }
 }
 
-// True if others may compute a node: it has no effect and needs nothing but its arguments.
+// True if others may compute a node: nothing that is evaluated for it has an effect, since a call
+// of several results is used at several places, and it needs nothing but its arguments.
 bool AnnotatedRegions::can_be_inside(uint32_t node) const {
   const Expr* expr = view_.expr(node);
+  if (effects_ != nullptr && effects_->effectful(node)) return false;
   if (expr->is<Tuple>() || expr->is<TupleGetItem>()) return true;
-  if (!expr->is<Call>() || (effects_ != nullptr && effects_->acts(node))) return false;
+  if (!expr->is<Call>()) return false;
   const uint32_t callee = view_.operands(node)[0];
   if (view_.kind(callee) == ExprKind::kFunction) return view_.free_variables(callee).empty();
   return view_.is_name(callee);

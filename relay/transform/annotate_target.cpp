@@ -2,6 +2,7 @@
 #include <relay/transform/annotate_target.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
@@ -50,7 +51,7 @@ class Annotator final : public Rewriter {
   Annotator(const FunctionRef& root, const AnnotateTargetOptions& options, const Effects& effects)
       : root_(root.get()),
         options_(options),
-        effects_(effects),
+        effectful_(effects.effectful_nodes(root.get())),
         begin_(compiler_begin_op()),
         end_(compiler_end_op()) {
     post_order(root.get(), [&](const Expr* expr) {
@@ -77,7 +78,7 @@ class Annotator final : public Rewriter {
     std::string target;
     if (call != nullptr && can_be_a_region(*call)) {
       target = target_of(*call);
-    } else if (is_node && options_.include_non_call_ops && annotated_type(expr)) {
+    } else if (is_node && options_.include_non_call_ops && can_be_annotated_here(expr)) {
       target = common_target(expr);
     } else {
       return ended(expr, operands);
@@ -90,7 +91,9 @@ class Annotator final : public Rewriter {
     return rebuild(expr, all);
   }
 
-  bool annotated_type(const Expr* expr) const {
+  // Also false for what is evaluated with an effect.
+  bool can_be_annotated_here(const Expr* expr) const {
+    if (effectful_.count(expr) != 0) return false;
     const size_t first = expr->is<Call>() ? 1 : 0;
     for (size_t i = first; i < expr->operands().size(); ++i) {
       if (!can_be_annotated(expr->operands()[i]->type())) return false;
@@ -102,8 +105,7 @@ class Annotator final : public Rewriter {
     const auto* function = call.callee()->as<Function>();
     const bool composite =
         function != nullptr && !dict_attr(function->attrs(), "Composite").is_none();
-    if (!call.callee()->is<Op>() && !composite) return false;
-    return annotated_type(&call) && !(effects_.any() && effects_.acts(&call));
+    return (call.callee()->is<Op>() || composite) && can_be_annotated_here(&call);
   }
 
   /// The target of an earlier run, else the first that can take the call, else the default.
@@ -164,7 +166,7 @@ class Annotator final : public Rewriter {
 
   const Function* root_;
   const AnnotateTargetOptions& options_;
-  const Effects& effects_;
+  const std::unordered_set<const Expr*> effectful_;
   const Operator* begin_;
   const Operator* end_;
   PointerMap<Expr, std::string> targets_;  // of nodes as they were

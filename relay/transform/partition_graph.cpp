@@ -38,6 +38,14 @@ struct Cut {
 
 bool is_constant(const Expr* expr) { return expr->is<Constant>() || expr->is<Literal>(); }
 
+/// True if nothing but names of extents is open in a type.
+bool is_of_tensors(const TypeRef& type) {
+  for (const TypeVarRef& var : free_type_vars(type)) {
+    if (var->var_kind() != Kind::kShapeVar) return false;
+  }
+  return true;
+}
+
 /// A function whose types mention dimensions and types of another one gets names of its own for
 /// them.
 FunctionRef with_own_type_params(const FunctionRef& function) {
@@ -193,10 +201,14 @@ class Partitioner {
     std::vector<VarRef> params;
     std::vector<ExprRef> args;
     const std::string prefix = cut.target + '_' + std::to_string(cut.id);
+    // A function that takes any dtype or rank has constraints, which inference finds anew.
+    bool typed = true;
+    for (uint32_t id : cut.inputs) typed &= is_of_tensors(TypeRef(view_.expr(id)->type()));
+    for (uint32_t id : cut.results) typed &= is_of_tensors(TypeRef(view_.expr(id)->type()));
     for (uint32_t input : cut.inputs) {
       const Expr* expr = view_.expr(input);
       params.push_back(make_var(prefix + "_i" + std::to_string(params.size()),
-                                TypeRef(expr->type()), expr->span()));
+                                typed ? TypeRef(expr->type()) : TypeRef(), expr->span()));
       inside[input] = params.back();
       args.push_back(results_[input]);
     }
@@ -228,6 +240,7 @@ class Partitioner {
       body = make_tuple(exprs);
       type = TupleType::make(std::move(types));
     }
+    if (!typed) type = TypeRef();
     ExprRef call = make_call(make_global_var(add_function(cut, std::move(params), body, type)),
                              args, {}, {}, view_.expr(cut.nodes.back())->span());
     for (uint32_t result : cut.results)
