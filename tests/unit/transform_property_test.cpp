@@ -126,8 +126,6 @@ void check_random(uint32_t seed, bool references) {
   for (const auto& arguments : inputs) wanted.push_back(result(module, arguments));
 
   for (const char* passes : kSequences) {
-    // Known defect: regions around references are ill formed.
-    if (references && std::string(passes).find("PartitionGraph") != std::string::npos) continue;
     std::string where =
         "seed " + std::to_string(seed) + (references ? " with references" : "") + ", " + passes;
     Module after;
@@ -199,8 +197,6 @@ TEST(PassProperties, ExamplePrograms) {
     Module module = parsed.module;
     std::string name = path.filename().string();
     for (const char* passes : kSequences) {
-      // Known defect: partitions of functions that are polymorphic in their extents are ill typed.
-      if (std::string(passes).find("PartitionGraph") != std::string::npos) continue;
       std::string where = name + ", " + passes;
       try {
         Module after = transformed(module, passes);
