@@ -6,6 +6,8 @@
 
 #include <relay/ir/visit.h>
 #include <relay/program/program.h>
+#include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 #include <tests/support/random_program.h>
 #include <tests/unit/ir_testing.h>
 
@@ -133,6 +135,51 @@ TEST(ProgramView, RevisionsKeepViewsOfOtherFunctions) {
   Program after = before.next(module);
   EXPECT_EQ(&after.view(FunctionRef(module.function(Name("a")))), &a);
   EXPECT_NE(&after.view(FunctionRef(module.function(Name("b")))), &b);
+}
+
+// The passes of a sequence share views of functions that did not change; nothing is kept after it.
+TEST(ProgramView, PassesOfASequenceShareAProgram) {
+  Module module;
+  for (const char* name : {"a", "b"}) {
+    VarRef x = make_var(Name("x"));
+    module.add_function(Name(name), make_function({x}, call(op("exp"), x)));
+  }
+  std::vector<const View*> a, b;
+  std::vector<bool> own;
+  auto look = [&](const Module& given) {
+    const Program program = program_of(given);
+    a.push_back(&program.view(FunctionRef(given.function(Name("a")))));
+    b.push_back(&program.view(FunctionRef(given.function(Name("b")))));
+    a.back()->users();  // views are compared while the sequence keeps them
+    own.push_back(&program_of(Module(given)).view(FunctionRef(given.function(Name("a")))) !=
+                  a.back());
+  };
+  PassInfo watches, changes;
+  watches.name = Name("Watches");
+  changes.name = Name("Changes");
+  PassRef watch = make_module_pass(watches, [&](const Module& given, const PassContext&) {
+    look(given);
+    return given;
+  });
+  PassRef change = make_module_pass(changes, [&](const Module& given, const PassContext& context) {
+    look(given);
+    Module inner;
+    inner.add_function(Name("other"), FunctionRef(given.function(Name("a"))));
+    (*make_module_pass(watches, [](const Module& other, const PassContext&) {
+      program_of(other).view(FunctionRef(other.function(Name("other"))));
+      return other;
+    }))(inner, context);
+    Module result = given;
+    VarRef y = make_var(Name("y"));
+    result.update_function(Name("b"), make_function({y}, call(op("log"), y)));
+    return result;
+  });
+  (*make_sequential({watch, change, watch}))(module);
+  EXPECT_EQ(a, std::vector<const View*>(3, a[0]));
+  EXPECT_EQ(b[1], b[0]);
+  EXPECT_EQ(own, std::vector<bool>(3, true));
+  ASSERT_EQ(b.size(), 3u);
+  EXPECT_EQ(program_of(module).module().functions().size(), 2u);  // outside of passes
 }
 
 TEST(ProgramView, ComponentsOfTheCallGraphComeCalleesFirst) {
