@@ -15,10 +15,12 @@ namespace {
 
 TEST(OpAttrs, FieldsSayWhatTheyMean) {
   // Names that mean something else there: an axis that is an argument, a text with a grammar of its
-  // own, a choice among ways to compute, what a value is called.
+  // own, a choice among ways to compute, what a value or a code generator is called.
   const std::set<std::string> kOthers = {"dyn.squeeze axis", "einsum equation",
                                          "qnn.requantize compute_dtype", "debug debug_func",
-                                         "assert_op message", "dyn.squeeze message"};
+                                         "assert_op message", "dyn.squeeze message",
+                                         "annotation.compiler_begin compiler",
+                                         "annotation.compiler_end compiler"};
   for (const Operator* op : all_ops()) {
     if (op->attrs_schema() == nullptr) continue;
     for (const AttrField& field : op->attrs_schema()->fields) {
