@@ -177,6 +177,8 @@ const std::type_info* class_of(const DFPattern* object) {
     RELAY_CLASS(kDType);
     RELAY_CLASS(kShape);
     RELAY_CLASS(kDominator);
+    RELAY_CLASS(kName);
+    RELAY_CLASS(kNode);
 #undef RELAY_CLASS
   }
   RELAY_UNREACHABLE("unknown kind of pattern");
@@ -211,9 +213,22 @@ void bind_leaves(nb::module_& m) {
       m, "NumberPattern", "Fits a tensor that is known to have this number in all places.")
       .def(nb::new_([](double value) { return DFPattern::number(value); }), nb::arg("value"))
       .def_prop_ro("value", [](const DFPattern& self) { return self.number(); });
+  nb::class_<Of<Part::kName>, DFPattern>(
+      m, "NamePattern", "Fits a constructor or global function of a name; `parse` makes it.")
+      .def_prop_ro("name", [](const DFPattern& self) { return self.var_name(); })
+      .def_prop_ro("is_global", [](const DFPattern& self) {
+        return self.expr_kind() == ExprKind::kGlobalVar;
+      });
 }
 
 void bind_nodes(nb::module_& m) {
+  nb::class_<Of<Part::kNode>, DFPattern>(
+      m, "NodePattern", "Fits an operation on references, or a match; `parse` makes it.")
+      .def_prop_ro("operands", [](const DFPattern& self) {
+        nb::list operands;
+        for (const DFPatternRef& child : self.children()) operands.append(child);
+        return operands;
+      });
   nb::class_<Of<Part::kCall>, DFPattern>(m, "CallPattern",
                                          "Fits a call; args None for any arguments.")
       .def(nb::new_(&call_pattern), nb::arg("op"), nb::arg("args").none())

@@ -36,6 +36,8 @@ from ._core import (
     IfPattern,
     IRModule,
     LetPattern,
+    NamePattern,
+    NodePattern,
     NumberPattern,
     ShapePattern,
     TupleGetItemPattern,
@@ -49,8 +51,8 @@ from .expr import as_expr
 
 __all__ = [
     "AltPattern", "AttrPattern", "CallPattern", "ConstantPattern", "DFPattern", "DFPatternCallback", "DataTypePattern", "DominatorPattern",
-    "ExprPattern", "FunctionPattern", "IfPattern", "LetPattern", "NumberPattern", "ShapePattern", "TupleGetItemPattern", "TuplePattern",
-    "TypePattern", "VarPattern", "WildcardPattern", "dominates", "has_attr", "has_dtype", "has_shape", "has_type", "is_constant", "is_expr",
+    "ExprPattern", "FunctionPattern", "IfPattern", "LetPattern", "NamePattern", "NodePattern", "NumberPattern", "ShapePattern", "TupleGetItemPattern",
+    "TuplePattern", "TypePattern", "VarPattern", "WildcardPattern", "dominates", "has_attr", "has_dtype", "has_shape", "has_type", "is_constant", "is_expr",
     "is_if", "is_let", "is_number", "is_op", "is_tuple", "is_tuple_get_item", "is_var", "match", "matches", "parse", "partition",
     "patterns_equal", "rewrite", "wildcard",
 ]  # fmt: skip

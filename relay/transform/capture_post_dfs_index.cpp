@@ -97,14 +97,21 @@ Module capture(const Module& module, const PassContext&) {
   for (const Module::FunctionEntry& entry : module.functions()) {
     View view(entry.function);
     std::vector<Span> spans(view.size());
+    std::vector<std::string> names(view.size());
+    bool captured = true;
     for (uint32_t id = 0; id < view.size(); ++id) {
       // The last node is dominated by none, which TVM says by -1.
       const uint32_t dominator = view.post_dominators().parent(id);
-      const std::string name =
-          "index:" + std::to_string(id) + ":" +
-          (dominator == View::kNone ? std::string("-1") : std::to_string(dominator));
-      auto source = SourceMap::add(name, name);
-      spans[id] = source->span(0, name.size());
+      names[id] = "index:" + std::to_string(id) + ":" +
+                  (dominator == View::kNone ? std::string("-1") : std::to_string(dominator));
+      const bool is_shared = view.expr(id)->is<Op>() || view.expr(id)->is<Constructor>();
+      auto source = SourceMap::find(view.expr(id)->span());
+      captured = captured && (is_shared || (source != nullptr && source->name() == names[id]));
+    }
+    if (captured) continue;
+    for (uint32_t id = 0; id < view.size(); ++id) {
+      auto source = SourceMap::add(names[id], names[id]);
+      spans[id] = source->span(0, names[id].size());
       result.add_source(std::move(source));
     }
     ExprRef made = Respanner(view, spans).run(entry.function);

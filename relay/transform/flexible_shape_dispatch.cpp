@@ -1,14 +1,13 @@
 // FlexibleShapeDispatch: a program for several sizes, chosen when it runs.
 #include <algorithm>
 #include <charconv>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
-#include <relay/op/op.h>
+#include <relay/op/dyn/sizes.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
 
@@ -40,20 +39,13 @@ std::vector<int64_t> integers(const PassOptions& options, const std::string& nam
   return numbers;
 }
 
-ExprRef call(const char* name, const std::vector<ExprRef>& args,
-             const std::vector<NamedAttr>& attrs = {}) {
-  const Operator* op = get_op(name);
-  AttrsRef made = attrs.empty() ? AttrsRef() : Attrs::make(*op->attrs_schema(), attrs, Span());
-  return make_call(make_op(op), args, std::move(made));
-}
-ExprRef number(int64_t value) { return make_constant(NDArray::scalar_int(kInt64, value)); }
-
 class Dispatcher {
  public:
   Dispatcher(const Module& module, Flexible options)
       : module_(module), options_(std::move(options)) {
     const Module::FunctionEntry* entry = module.entry();
     if (entry == nullptr) throw Error("the program has no @main");
+    if (options_.buckets.empty()) throw Error("option buckets wants at least one extent");
     name_ = entry->name;
     main_ = entry->function;
     find_inputs();
@@ -143,7 +135,7 @@ class Dispatcher {
     });
     FunctionRef made = make_function(std::move(params), substitute(main_->body(), own), {},
                                      std::move(type_params), {}, main_->attrs(), main_->span());
-    const std::string suffix = extent.is_any() ? std::string("any") : extent.str();
+    const std::string suffix = extent.is_any() ? "other" : extent.str();
     const Name name = module.fresh_name(name_.str() + "_" + suffix);
     ExprRef copy = copy_nodes(copy_with_fresh_vars(made, renamed));
     module.add_function(name, FunctionRef(copy->as<Function>()));
@@ -163,17 +155,14 @@ class Dispatcher {
     ExprRef code = make_call(make_global_var(any), given);
     for (size_t i = sized.size(); i-- > 0;) {
       const int64_t bucket = options_.buckets[i];
-      ExprRef fits = call(options_.auto_pad ? "less_equal" : "equal", {size, number(bucket)});
+      ExprRef fits = options_.auto_pad ? size_at_most(size, bucket) : size_is(size, bucket);
       ExprRef run = options_.auto_pad
                         ? padded(sized[i], bucket, size, wanted)
                         : make_call(make_global_var(sized[i]), given);
       code = make_if(std::move(fits), std::move(run), std::move(code));
     }
-    const ExprRef extents =
-        call("shape_of", {params_[first]}, {{"dtype", AttrValue(std::string("int64")), {}}});
-    const size_t rank = rank_of(first);
-    ExprRef extent = call("take", {extents, number(static_cast<int64_t>(axis_of(rank)))},
-                          {{"axis", AttrValue(int64_t{0}), {}}});
+    const auto axis = static_cast<int64_t>(axis_of(rank_of(first)));
+    ExprRef extent = size_of(params_[first], axis);
     return make_function(params_, make_let(size, std::move(extent), std::move(code)), {}, {}, {},
                          main_->attrs(), main_->span());
   }
@@ -181,19 +170,9 @@ class Dispatcher {
     return main_->params()[param]->type()->as<TensorType>()->dims().size();
   }
 
-  // The numbers of a vector or matrix of zeros with a one.
-  static ExprRef one_at(std::vector<int64_t> shape, size_t index) {
-    int64_t count = 1;
-    for (int64_t extent : shape) count *= extent;
-    std::vector<int64_t> numbers(static_cast<size_t>(count), 0);
-    numbers[index] = 1;
-    return make_constant(NDArray::from(shape, std::span<const int64_t>(numbers)));
-  }
-
   // The program for a bucket on inputs that are padded to it, its results cut to the size.
   ExprRef padded(const Name& function, int64_t bucket, const VarRef& size, const TypeRef& wanted) {
     std::vector<ExprRef> args;
-    const ExprRef missing = call("subtract", {number(bucket), size});
     for (size_t i = 0; i < params_.size(); ++i) {
       if (!is_flexible(i)) {
         args.push_back(params_[i]);
@@ -201,12 +180,9 @@ class Dispatcher {
       }
       const size_t rank = rank_of(i);
       const DType dtype = main_->params()[i]->type()->as<TensorType>()->dtype();
-      ExprRef widths = call("multiply", {one_at({static_cast<int64_t>(rank), 2},
-                                                2 * axis_of(rank) + 1),
-                                         missing});
-      ExprRef value =
-          make_constant(NDArray::scalar(kFloat64, options_.pad_value).cast(dtype));
-      ExprRef full = call("dyn.nn.pad", {params_[i], widths, value});
+      ExprRef full =
+          padded_to(params_[i], static_cast<int64_t>(rank), static_cast<int64_t>(axis_of(rank)),
+                    bucket, size, NDArray::scalar(kFloat64, options_.pad_value).cast(dtype));
       VarRef whole = make_var(params_[i]->name(), sized(i, Dim(bucket)));
       args.push_back(make_let(whole, std::move(full), whole));
     }
@@ -228,16 +204,8 @@ class Dispatcher {
     const auto rank = static_cast<int64_t>(tensor->dims().size());
     if (options_.axis >= rank || options_.axis < -rank) return value;
     const auto axis = axis_of(tensor->dims().size());
-    const ExprRef at = one_at({rank}, axis);
-    const ExprRef extents =
-        call("shape_of", {value}, {{"dtype", AttrValue(std::string("int64")), {}}});
-    const ExprRef others = call("multiply", {extents, call("subtract", {number(1), at})});
-    const ExprRef end = call("add", {others, call("multiply", {at, size})});
-    const ExprRef zeros = make_constant(NDArray::zeros(std::vector<int64_t>{rank}, kInt64));
-    const ExprRef ones = make_constant(
-        NDArray::uniform(NDArray::scalar_int(kInt64, 1), std::vector<int64_t>{rank}));
     VarRef part = make_var("part", wanted->closed() ? wanted : TypeRef());
-    return make_let(part, call("dyn.strided_slice", {value, zeros, end, ones}), part);
+    return make_let(part, cut_to(value, rank, static_cast<int64_t>(axis), size), part);
   }
 
   const Module& module_;
@@ -271,7 +239,6 @@ RELAY_REGISTER_PASS({
                      option<double>(options, "pad_value"),
                      integers(options, "input_indices", 0),
                      option<bool>(options, "affects_output")};
-      if (given.buckets.empty()) throw Error("FlexibleShapeDispatch wants at least one bucket");
       return make_module_pass(info, [given](const Module& module, const PassContext&) {
         return Dispatcher(module, given).run();
       });

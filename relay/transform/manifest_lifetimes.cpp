@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <relay/ir/rewrite.h>
-#include <relay/op/annotation/memory_kill.h>
+#include <relay/op/registry/forms.h>
 #include <relay/program/view.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
@@ -31,10 +31,11 @@ class Ends {
           !holds_tensors(view.expr(id)->type()))
         continue;
       std::vector<Use> uses;
-      bool captured = false;
+      bool captured = false;  // or killed before
       for (Users::Use use : users_[id]) {
         const uint32_t place = scopes_.place(use.user, use.operand);
-        captured = captured || scopes_.function(place) != scopes_.function(scopes_.home(id));
+        captured = captured || is_kill(view.expr(use.user)) ||
+                   scopes_.function(place) != scopes_.function(scopes_.home(id));
         uses.push_back({use.user, use.operand, place});
       }
       if (!uses.empty() && !captured) find(id, std::move(uses));
@@ -149,7 +150,8 @@ class Killer final : public Rewriter {
     if (ends == nullptr) return rebuild(expr, operands);
     ExprRef body = operands[1];
     for (size_t i = ends->size(); i-- > 0;) {
-      body = make_let(make_var("x"), memory_kill((*ends)[i].var), std::move(body), let->span());
+      body = make_let(make_var("x"), make_kill((*ends)[i].var, let->span()), std::move(body),
+                      let->span());
     }
     return make_let(let->var(), operands[0], std::move(body), let->span());
   }

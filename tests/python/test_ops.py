@@ -30,7 +30,8 @@ def test_generated_files_are_up_to_date():
 
 
 def function_of(name):
-    prefix, _, last = {"on_device": "annotation.on_device", "memory.kill": "annotation.kill", "contrib_reverse_reshape": "reverse_reshape"}.get(name, name).rpartition(".")
+    elsewhere = {"on_device": "annotation.on_device", "contrib_reverse_reshape": "reverse_reshape", "memory.kill": "annotation.kill"}
+    prefix, _, last = elsewhere.get(name, name).rpartition(".")
     space = relay.op
     for part in prefix.split(".") if prefix else ():
         space = relay.qnn if part == "qnn" else getattr(space, part)

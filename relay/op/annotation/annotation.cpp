@@ -1,6 +1,5 @@
 // Annotations: the value itself, with something said about it.
 #include <relay/op/annotation/annotation_attrs.h>
-#include <relay/op/annotation/memory_kill.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/facts.h>
@@ -179,10 +178,5 @@ RELAY_OP("assert_op")
     .no_data("the value itself");
 
 }  // namespace
-
-ExprRef memory_kill(const ExprRef& value) {
-  const ExprRef args[] = {value};
-  return make_call(make_op(get_op("memory.kill")), args);
-}
 
 }  // namespace relay

@@ -51,6 +51,18 @@ ExprRef make_compiler_end(const ExprRef& data, const std::string& compiler, Span
   return annotate(compiler_end_op(), data, compiler, span);
 }
 
+ExprRef make_kill(const ExprRef& data, Span span) {
+  const ExprRef args[] = {data};
+  return make_call(make_op(get_op("memory.kill")), args, {}, {}, span);
+}
+
+bool is_kill(const Expr* expr) {
+  static const Operator* const kill = get_op("memory.kill");
+  const auto* call = expr->as<Call>();
+  const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
+  return op != nullptr && op->op() == kill;
+}
+
 ExprRef make_cast(const ExprRef& data, DType dtype, Span span) {
   const ExprRef args[] = {data};
   return make_call(make_op(get_op("cast")), args, Attrs::make(CastAttrs{{dtype}}), {}, span);

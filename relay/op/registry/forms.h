@@ -19,6 +19,9 @@ OpColumn<ExpandFn>& reciprocal_forms();
 /// called as the inputs are, by the input.
 OpColumn<std::map<std::string, std::string>>& static_attributes();
 
+/// `memory.kill`: the value is not needed from here on.
+ExprRef make_kill(const ExprRef& data, Span span);
+bool is_kill(const Expr* expr);
 /// A tensor that is not computed together with what uses it.
 ExprRef make_stop_fusion(const ExprRef& data, Span span);
 /// True for a call that `make_stop_fusion` makes.

@@ -491,3 +491,14 @@ def test_weights_bound_as_parameters():
     assert not pattern.match(mod["main"].body)
     bound = bind_params_by_name(mod["main"], {"w": tvm.nd.array(np.ones((4, 4, 3, 3), "float32"))})
     assert pattern.match(bound.body)
+
+
+def test_names_and_references_are_read_from_text():
+    from relay.dataflow_pattern import NamePattern, NodePattern, parse
+
+    call = parse("@f(ref_read(%r))")
+    assert isinstance(call.op, NamePattern) and call.op.name == "f" and call.op.is_global
+    assert isinstance(call.args[0], NodePattern) and len(call.args[0].operands) == 1
+    assert str(call) == "@f(ref_read(%r))"
+    f, r = relay.GlobalVar("f"), relay.var("r")
+    assert call.match(relay.Call(f, [relay.RefRead(r)])) and not call.match(relay.Call(f, [r]))
