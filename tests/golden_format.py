@@ -12,7 +12,7 @@ RUN and EXIT lines stand in the comment lines that begin the file. A RUN line is
 
     relay  is the built binary (its folder is first in PATH)
     %s     this file                     %S  its folder
-    %t     a path for temporary files    %p  a copy of this file without the EXPECT block (for `relay fmt`)
+    %t     a path for temporary files    %p  a copy of this file without the EXPECT block (for `relay fmt` and `print`)
     %%     a percent sign
 
 An EXIT line gives the status of the RUN line before it; without one it is 0, or 1 in files named `bad-*`, of which every

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from . import _core
 from ._checks import require_int, require_type, shown
@@ -31,6 +31,7 @@ def compile(  # noqa: A001 (the verb of the package)
     entry: str | None = None,
     threads: int = 0,
     cache: bool = True,
+    donate: int | str | Sequence[int | str] = (),
 ) -> Executable:
     """Compiles a function of a module (`entry`; `main` by default), and all that it calls, to machine code.
 
@@ -43,6 +44,10 @@ def compile(  # noqa: A001 (the verb of the package)
     `threads`: how many a call uses, the caller's among them; 0 stands for all cores.
     `cache`: whether kernels are looked up in, and put into, the user's cache on disk.
 
+    `donate`: positions or names of parameters that callers have no use for after the call, such as weights that a step replaces. Results
+    may be written over their arrays, which then hold anything. That goes for arrays that a program of Relay gave; others are left alone.
+    A call raises ValueError if another argument shares the memory of such an array.
+
     The passes run under the current PassContext: its config, instruments, trace, required and disabled passes. What the machine cannot do
     without runs even if it is disabled: InferType, ExpandOps, and FuseOps as at level 0, where each operator is a kernel alone.
 
@@ -54,7 +59,8 @@ def compile(  # noqa: A001 (the verb of the package)
         require_type("entry", entry, str, GlobalVar)
         entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
     level = None if opt_level is None else require_int("opt_level", opt_level, 0, 4)
-    return _core.compile(mod, params, target, level, entry, require_int("threads", threads, 0, _MOST_THREADS), bool(cache))
+    donate = [donate] if isinstance(donate, (int, str)) else list(donate)
+    return _core.compile(mod, params, target, level, entry, require_int("threads", threads, 0, _MOST_THREADS), bool(cache), donate)
 
 
 def load(path: str | os.PathLike[str], threads: int = 0) -> Executable:

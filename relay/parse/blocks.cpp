@@ -60,6 +60,7 @@ ExprRef Parser::parse_items(Ends ends, ExprRef first, Span first_span) {
 
 // One binding or the final expression; true after the latter.
 bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bool first) {
+  if (ends != Ends::kValue) mark(tok_.begin, Mark::kItem);
   if (at_word(kwLet)) {
     parse_let(items);
     return false;

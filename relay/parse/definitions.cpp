@@ -239,6 +239,7 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
 ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                          uint32_t tag) {
   if (!at_name()) fail_expected("a constructor or '}'");
+  mark(tok_.begin, Mark::kItem);
   Token name = tok_;
   symbols_[name.symbol].constructor_quoted = name.escaped;
   advance();
@@ -332,6 +333,7 @@ void Parser::parse_items_of_module(Module& module) {
   for (;;) {
     if (at(Tok::kEnd)) break;
     size_t start = tok_.begin;
+    mark(start, Mark::kItem);
     try {
       if (at(Tok::kVersion)) {
         parse_version();

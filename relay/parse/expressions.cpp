@@ -134,6 +134,7 @@ ExprRef Parser::parse_postfix(ExprRef expr, size_t begin, bool literal) {
       case Tok::kLess: {
         if (literal || !looks_like_type_args()) return expr;
         std::vector<TypeRef> types;
+        mark(tok_.begin, Mark::kTypeBracket);
         {
           Bracket bracket(*this);
           types = parse_type_list(Tok::kGreater);
@@ -200,7 +201,10 @@ ExprRef Parser::parse_paren() {
     expect(Tok::kRParen, "after the expression");
     return result;
   }
-  if (accept(Tok::kRParen)) return first;
+  if (accept(Tok::kRParen)) {
+    mark(begin, Mark::kGroup);
+    return first;
+  }
   if (!at(Tok::kComma)) fail_expected("an operator, ',' or ')' after the expression");
   ArgScope args(*this);
   args_.push_back(std::move(first));

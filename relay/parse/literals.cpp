@@ -27,7 +27,7 @@ DType suffix_dtype(std::string_view suffix) {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 double read_double(std::string_view digits) {
   double value = 0;
@@ -52,19 +52,19 @@ Parser::Number Parser::read_number(const Token& token) {
   std::string_view all = text(token);
   size_t p = 0;
   Number number;
-  while (p < all.size() && is_digit(all[p])) ++p;
-  if (p + 1 < all.size() && all[p] == '.' && is_digit(all[p + 1])) {
+  while (p < all.size() && is_decimal(all[p])) ++p;
+  if (p + 1 < all.size() && all[p] == '.' && is_decimal(all[p + 1])) {
     number.is_float = true;
     ++p;
-    while (p < all.size() && is_digit(all[p])) ++p;
+    while (p < all.size() && is_decimal(all[p])) ++p;
   }
   if (p < all.size() && (all[p] == 'e' || all[p] == 'E')) {
     size_t q = p + 1;
     if (q < all.size() && (all[q] == '+' || all[q] == '-')) ++q;
-    if (q < all.size() && is_digit(all[q])) {
+    if (q < all.size() && is_decimal(all[q])) {
       number.is_float = true;
       p = q;
-      while (p < all.size() && is_digit(all[p])) ++p;
+      while (p < all.size() && is_decimal(all[p])) ++p;
     }
   }
   number.digits = all.substr(0, p);

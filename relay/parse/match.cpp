@@ -40,6 +40,7 @@ ExprRef Parser::parse_match() {
 
 // One clause, with the comma behind it.
 void Parser::parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef>& bodies) {
+  mark(tok_.begin, Mark::kItem);
   accept_word(kwCase);
   BlockScope scope(*this);
   std::vector<Token> names;

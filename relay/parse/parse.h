@@ -20,6 +20,7 @@
 #include <string>
 
 #include <relay/ir/module.h>
+#include <relay/parse/marks.h>
 #include <relay/support/diagnostic.h>
 
 namespace relay {
@@ -40,10 +41,10 @@ struct ParseResult {
 
 /// Parses a whole program. Never throws for bad text. `name` is shown in diagnostics. The result
 /// also has the definitions of `base`, which the text may use; with `keep_known`, it may define
-/// them again, and those of `base` stay.
+/// them again, and those of `base` stay. `marks` gets the places that only the parser knows.
 ParseResult parse_text(std::string name, std::string text);
 ParseResult parse_source(std::shared_ptr<const Source> source, Module base = {},
-                         bool keep_known = false);
+                         bool keep_known = false, SyntaxMarks* marks = nullptr);
 
 /// Parses; throws `Error` with all diagnostics if there is any error.
 Module parse_module(std::string name, std::string text, Module base = {});

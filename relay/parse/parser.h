@@ -27,6 +27,7 @@
 #include <relay/ir/module.h>
 #include <relay/op/op.h>
 #include <relay/parse/lexer.h>
+#include <relay/parse/marks.h>
 #include <relay/parse/parse.h>
 #include <relay/runtime/device.h>
 #include <relay/support/suggest.h>
@@ -57,6 +58,8 @@ class Parser {
   ExprRef parse_single_expr();
   TypeRef parse_single_type();
   std::vector<Diagnostic> take_diagnostics() { return std::move(diagnostics_); }
+  /// Notes the places of the text in `marks`, which outlives the parser.
+  void note_marks(SyntaxMarks* marks) { marks_ = marks; }
   /// The number of errors in attributes.
   size_t attribute_errors() const { return attribute_errors_; }
 
@@ -91,6 +94,10 @@ class Parser {
   /// From byte `begin` to the end of the last token taken.
   Span span_from(size_t begin) const {
     return source_->span(begin, last_end_ > begin ? last_end_ - begin : 0);
+  }
+
+  void mark(size_t at, Mark mark) {
+    if (marks_ != nullptr) marks_->set(at, mark);
   }
 
   // ---- Diagnostics (parser.cpp) ----
@@ -397,6 +404,7 @@ class Parser {
   friend class TypeScope;
 
   std::shared_ptr<const Source> source_;
+  SyntaxMarks* marks_ = nullptr;
   std::string_view text_;
   SymbolTable symbols_;
   Lexer lexer_;

@@ -382,6 +382,7 @@ std::vector<TypeVarRef> Parser::parse_type_params() {
   std::vector<TypeVarRef> params;
   if (!at(Tok::kLess) && !at(Tok::kLBracket)) return params;
   Tok close = at(Tok::kLess) ? Tok::kGreater : Tok::kRBracket;
+  if (at(Tok::kLess)) mark(tok_.begin, Mark::kTypeBracket);
   std::vector<Symbol> names;
   Bracket bracket(*this);
   size_t mark = type_names_.size();

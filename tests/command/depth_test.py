@@ -55,8 +55,9 @@ def test_check(program):
     assert peak <= MEMORY
 
 
-def test_print(program):
-    code, out, err, peak = run(["fmt", program])
+@pytest.mark.parametrize("command", ["print", "fmt"])
+def test_print(program, command):
+    code, out, err, peak = run([command, program])
     assert code == 0, err
     assert out.count("\n") > CALLS
     assert peak <= MEMORY

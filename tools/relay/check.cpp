@@ -1,7 +1,8 @@
-// relay check and relay fmt: is a program right, and how is it written.
+// relay check, fmt and print: is a program right, and how is it written.
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/parse/format.h>
+#include <relay/parse/format_source.h>
 #include <relay/parse/imports.h>
 #include <relay/parse/parse.h>
 #include <relay/print/print.h>
@@ -62,6 +63,7 @@ struct FmtOptions {
   std::vector<std::string> paths;
   bool write = false;
   bool check = false;
+  bool canonical = false;
   bool drop_comments = false;
 };
 
@@ -69,13 +71,16 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
   if (options.write && path == "-") throw UsageError("fmt -w needs a file, not standard input");
   Input input = read_input(path);
   std::shared_ptr<const Source> source = SourceMap::add(input.name, input.text);
-  ParseResult parsed = parse_source(source);
+  SyntaxMarks marks(source->text().size());
+  ParseResult parsed = parse_source(source, {}, false, &marks);
   report(parsed.diagnostics);
   if (!parsed.ok()) {
     context.exit_code = kWrong;
     return;
   }
-  std::string text = format_program(parsed.module, *source, !options.drop_comments);
+  std::string text = options.canonical
+                         ? format_program(parsed.module, *source, !options.drop_comments)
+                         : format_source(source->text(), marks);
   if (options.check) {
     if (text != input.text) {
       print_out(input.name + " is not formatted\n");
@@ -112,26 +117,44 @@ void add_check(CLI::App& app, Context& context) {
   };
 }
 
+namespace {
+void fmt_all(const FmtOptions& options, Context& context) {
+  for (const std::string& path : options.paths) {
+    try {
+      fmt_one(options, path, context);
+    } catch (const Error& error) {  // of one file: the others are formatted nevertheless
+      report(error.diagnostics());
+      context.exit_code = kWrong;
+    }
+  }
+}
+}  // namespace
+
 void add_fmt(CLI::App& app, Context& context) {
   auto options = std::make_shared<FmtOptions>();
-  CLI::App* command = app.add_subcommand("fmt", "Print a program in its standard form.");
+  CLI::App* command =
+      app.add_subcommand("fmt", "Lay a program out: names, operators, order and comments stay.");
   command->add_option("PROGRAM", options->paths, "Files; - is standard input.")->required();
   auto* write = command->add_flag("-w,--write", options->write, "Rewrite the files in place.");
   command
       ->add_flag("--check", options->check,
                  "Only list the files that differ; exit code 1 if any does.")
       ->excludes(write);
+  auto* canonical = command->add_flag("--canonical", options->canonical,
+                                      "Write the standard form, as `relay print` does.");
+  command->add_flag("--drop-comments", options->drop_comments, "Leave comments out.")
+      ->needs(canonical);
+  context.actions[command] = [options, &context] { fmt_all(*options, context); };
+}
+
+void add_print(CLI::App& app, Context& context) {
+  auto options = std::make_shared<FmtOptions>();
+  options->canonical = true;
+  CLI::App* command = app.add_subcommand(
+      "print", "Print a program in its standard form: calls by name, nodes numbered.");
+  command->add_option("PROGRAM", options->paths, "Files; - is standard input.")->required();
   command->add_flag("--drop-comments", options->drop_comments, "Leave comments out.");
-  context.actions[command] = [options, &context] {
-    for (const std::string& path : options->paths) {
-      try {
-        fmt_one(*options, path, context);
-      } catch (const Error& error) {  // of one file: the others are formatted nevertheless
-        report(error.diagnostics());
-        context.exit_code = kWrong;
-      }
-    }
-  };
+  context.actions[command] = [options, &context] { fmt_all(*options, context); };
 }
 
 }  // namespace relay::tool

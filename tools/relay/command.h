@@ -51,6 +51,7 @@ void add_compile(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
+void add_print(CLI::App& app, Context& context);
 void add_match(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);
 void add_explain_program(CLI::App& app, Context& context);

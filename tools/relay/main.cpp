@@ -134,6 +134,7 @@ int run_command(int argc, const char* const* argv) {
   add_check(app, context);
   add_import(app, context);
   add_fmt(app, context);
+  add_print(app, context);
   add_opt(app, context);
   add_explain_program(app, context);
   add_new_pass(app, context);
