@@ -59,7 +59,11 @@ class Walk final : public Rewriter {
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     ExprRef result = rebuild(expr, operands);
     if (result.get() == expr && again_ != nullptr && !again_->contains(expr)) return result;
-    if (!acts(expr)) result = settled(result, 0);
+    if (!acts(expr)) {
+      result = settled(result, 0);
+    } else if (options_.refused) {
+      refuse_effect(result);
+    }
     if (result.get() != expr) {
       // It is used where the node was.
       uses_[result.get()] += uses(expr);
@@ -131,8 +135,12 @@ class Walk final : public Rewriter {
       const ReadyRule& rule = rules_.rules()[i];
       if (options_.exact && rule.inexact && is_float(expr->type())) continue;
       if (!matcher_.match(rules_.pattern(i), expr.get())) continue;
-      std::optional<Fired> fired = apply(rule, expr);
-      if (!fired) continue;
+      std::string why;
+      std::optional<Fired> fired = apply(rule, expr, why);
+      if (!fired) {
+        if (options_.refused && !why.empty()) options_.refused({rule, expr, std::move(why)});
+        continue;
+      }
       stop_if_asked();
       if (options_.trace) options_.trace({rule, expr, fired->after});
       history_.note(rule, expr, fired->after, fired->fresh);
@@ -141,19 +149,45 @@ class Walk final : public Rewriter {
     return std::nullopt;
   }
 
-  std::optional<Fired> apply(const ReadyRule& rule, const ExprRef& expr) {
+  // Tells of the rules whose patterns fit a node with an effect.
+  void refuse_effect(const ExprRef& expr) {
+    rules_.automaton().find(expr.get(), found_);
+    for (uint32_t i : std::vector<uint32_t>(found_)) {
+      if (expr->type() == nullptr || !matcher_.match(rules_.pattern(i), expr.get())) continue;
+      options_.refused({rules_.rules()[i], expr, "what has an effect is not replaced"});
+    }
+  }
+
+  // `why` gets the reason where the rule does not apply, as far as one is asked for.
+  std::optional<Fired> apply(const ReadyRule& rule, const ExprRef& expr, std::string& why) {
+    auto refuse = [&](const char* text) {
+      if (options_.refused) why = text;
+      return std::nullopt;
+    };
     try {
-      ExprRef after = rule.apply({expr, matcher_, uses_of_});
-      if (!after) return std::nullopt;
+      const Place place{expr, matcher_, uses_of_};
+      ExprRef after = rule.apply(place);
+      if (!after) {
+        if (options_.refused && rule.why_not) why = rule.why_not(place);
+        return std::nullopt;
+      }
       WrittenTypes types(expr->span(), options_.fold);
       after = types.typed(after);
-      if (!after || after == expr || after->type() != expr->type()) return std::nullopt;
-      if (options_.devices && !follows_tensor(after.get())) return std::nullopt;
-      if (!keeps_scopes(after, types)) return std::nullopt;
+      if (!after) return refuse("what it writes has no type here");
+      if (after == expr) return refuse("it would write what is there");
+      if (after->type() != expr->type()) {
+        if (options_.refused)
+          why = "the type would change from " + expr->type()->str() + " to " + after->type()->str();
+        return std::nullopt;
+      }
+      if (options_.devices && !follows_tensor(after.get()))
+        return refuse("what it writes would not be where the tensors are");
+      if (!keeps_scopes(after, types))
+        return refuse("a variable would be left without what binds it");
       if (types.calls() > 1 && !replaces_all(expr, types)) {
         postponed_.insert(expr.get());
         kept_.push_back(expr);
-        return std::nullopt;
+        return refuse("a call in it is used elsewhere too, so it would be computed twice");
       }
       Fired fired{after, types.made()};
       for (const ExprRef& made : fired.fresh) {
@@ -165,8 +199,8 @@ class Walk final : public Rewriter {
       release(expr);
       --uses_[after.get()];
       return fired;
-    } catch (const Error&) {
-      return std::nullopt;  // what is written would be wrong here
+    } catch (const Error& error) {  // what is written would be wrong here
+      return refuse(error.what());
     }
   }
 
@@ -315,8 +349,8 @@ bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOp
 
 FunctionRef apply_rules(const FunctionRef& function, const RuleSet& rules,
                         const DriverOptions& options) {
-  if (!has_operators(function.get(), rules) || !may_apply(function, rules, options))
-    return function;
+  if (!has_operators(function.get(), rules)) return function;
+  if (!options.refused && !may_apply(function, rules, options)) return function;
   size_t nodes = options.refuse_endless ? count_nodes(function.get()) : 0;
   History history(options.refuse_endless,
                   std::max<uint64_t>(kFewFirings, options.most_firings * nodes));

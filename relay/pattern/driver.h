@@ -32,6 +32,8 @@ struct ReadyRule {
   std::function<ExprRef(const Place& place)> apply;
   bool inexact = false;
   Span span;
+  /// Says why `apply` gives null at a place where the pattern fits; null if nobody asks for it.
+  std::function<std::string(const Place& place)> why_not = {};
 };
 ReadyRule ready(const Rule& rule);
 
@@ -63,6 +65,13 @@ struct Firing {
   const ExprRef& after;
 };
 
+/// A place where the pattern of a rule fits, and the rule does not apply.
+struct Refusal {
+  const ReadyRule& rule;
+  const ExprRef& before;
+  std::string why;
+};
+
 struct DriverOptions {
   /// Leaves out inexact rules where floats are concerned.
   bool exact = false;
@@ -79,6 +88,8 @@ struct DriverOptions {
   /// null.
   std::function<const Effects&()> effects;
   std::function<void(const Firing&)> trace;
+  /// Told where a pattern fits and its rule does not apply, maybe more than once of a place.
+  std::function<void(const Refusal&)> refused;
   /// Asked before each application; false stops the driver.
   std::function<bool()> go_on;
 };

@@ -1,9 +1,11 @@
 #include <relay/pattern/lexer.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include <relay/parse/lexer.h>
+#include <relay/pattern/hints.h>
 #include <relay/support/error.h>
 
 namespace relay::pattern {
@@ -44,7 +46,19 @@ void Lexer::skip_blank() {
   }
 }
 
+// A character of several bytes is one.
+void Lexer::refuse_character() const {
+  size_t length = 1;
+  while ((static_cast<unsigned char>(at(begin_ + length)) & 0xc0) == 0x80) ++length;
+  Diagnostic diagnostic =
+      Diagnostic::error("this is no part of a rule or pattern", source_->span(begin_, length));
+  std::string_view help = hint_for_character(source_->text().substr(begin_, length));
+  if (!help.empty()) diagnostic.help(std::string(help));
+  throw Error(std::move(diagnostic));
+}
+
 void Lexer::advance() {
+  last_end_ = end_;
   skip_blank();
   begin_ = end_;
   if (end_ == source_->text().size()) {
@@ -67,11 +81,11 @@ void Lexer::advance() {
     read_string();
   } else {
     std::string_view two = source_->text().substr(begin_, 2);
-    bool pair =
-        two == "==" || two == "=>" || two == "<=" || two == ">=" || two == "!=" || two == "..";
+    constexpr std::array<std::string_view, 10> kPairs = {"==", "=>", "<=", ">=", "!=",
+                                                         "..", "->", "&&", "||", "**"};
+    const bool pair = std::find(kPairs.begin(), kPairs.end(), two) != kPairs.end();
     constexpr std::string_view kSigns = "()[]{},;:=<>|+-*/.";
-    if (!pair && kSigns.find(c) == std::string_view::npos)
-      throw Error("this is no part of a rule or pattern", source_->span(begin_, 1));
+    if (!pair && kSigns.find(c) == std::string_view::npos) refuse_character();
     end_ += pair ? 2 : 1;
     token_ = Token::kSign;
     text_ = two.substr(0, pair ? 2 : 1);

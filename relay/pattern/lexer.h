@@ -17,7 +17,8 @@ enum class Token : uint8_t {
   kGlobal,  // `@f`
   kNumber,  // without sign; the dtype behind it, as in `0f`, is its suffix
   kString,
-  kSign,  // one of the characters of punctuation, or `==`, `=>`, `<=`, `>=`, `!=`, `..`
+  kSign,  // one of the characters of punctuation, or `==`, `=>`, `<=`, `>=`, `!=`, `..`; and
+          // `->`, `&&`, `||`, `**`, which nothing expects
 };
 
 /// Reads one token at a time. Throws `Error` at what is none.
@@ -32,6 +33,8 @@ class Lexer {
   Span span() const { return source_->span(begin_, end_ - begin_); }
   size_t begin() const { return begin_; }
   size_t end() const { return end_; }
+  /// The place behind the token before this one.
+  Span span_behind_last() const { return source_->span(last_end_ == 0 ? 0 : last_end_ - 1, 1); }
   void advance();
   /// Goes back to a place where a token begins.
   void seek(size_t position);
@@ -48,7 +51,9 @@ class Lexer {
   char at(size_t i) const { return i < source_->text().size() ? source_->text()[i] : '\0'; }
 
   std::shared_ptr<const Source> source_;
+  [[noreturn]] void refuse_character() const;
   size_t begin_ = 0, end_ = 0;
+  size_t last_end_ = 0;
   Token token_ = Token::kEnd;
   std::string text_;
   DType suffix_;

@@ -2,23 +2,28 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 
 #include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/pattern/parser.h>
-#include <relay/pattern/text.h>
 #include <relay/support/error.h>
-#include <relay/support/suggest.h>
 
 namespace relay::pattern {
 
 void Parser::fail(std::string message) const { throw Error(std::move(message), lexer_.span()); }
 
-void Parser::unexpected(std::string_view wanted) const {
-  std::string found =
-      lexer_.token() == Token::kEnd ? "the end of the text" : "`" + lexer_.text() + "`";
-  fail("expected " + std::string(wanted) + ", not " + found);
+void Parser::unexpected(std::string_view wanted, At place) const {
+  const bool end = lexer_.token() == Token::kEnd;
+  const Span span = lexer_.span();
+  const std::string_view text =
+      lexer_.source()->text().substr(lexer_.begin(), lexer_.end() - lexer_.begin());
+  Diagnostic diagnostic = Diagnostic::error(
+      "expected " + std::string(wanted) + ", not " +
+          (end ? "the end of the text" : "`" + std::string(text) + "`"),
+      span);
+  std::string_view help = hint(place, end ? "" : text);
+  if (!help.empty()) diagnostic.help(std::string(help));
+  throw Error(std::move(diagnostic));
 }
 
 bool Parser::take(std::string_view sign) {
@@ -36,8 +41,8 @@ bool Parser::at_attribute() {
   return named;
 }
 
-void Parser::expect(std::string_view sign, std::string_view where) {
-  if (!take(sign)) unexpected("`" + std::string(sign) + "` " + std::string(where));
+void Parser::expect(std::string_view sign, std::string_view where, At place) {
+  if (!take(sign)) unexpected("`" + std::string(sign) + "` " + std::string(where), place);
 }
 
 std::string Parser::take_text(Token kind, std::string_view what) {
@@ -216,7 +221,11 @@ std::vector<Dim> Parser::shape(Span span) {
   try {
     type = parse_type("Tensor[" + written + ", float32]");
   } catch (const Error& error) {
-    throw Error("`" + text + "` is no shape: " + error.what(), span);
+    Diagnostic diagnostic =
+        Diagnostic::error("`" + text + "` is no shape: " + error.what(), span);
+    if (text.find('(') == std::string::npos)
+      diagnostic.help("a shape has parentheses of its own: `has_shape((" + text + "))`");
+    throw Error(std::move(diagnostic));
   }
   const auto* tensor = type->as<TensorType>();
   if (tensor == nullptr || !tensor->has_rank()) throw Error("`" + text + "` is no shape", span);
@@ -243,7 +252,7 @@ DFPatternRef Parser::primary() {
     default:
       if (at("-")) return number();
       if (at("(")) return parenthesised();
-      unexpected("a pattern");
+      unexpected("a pattern", At::kPattern);
   }
 }
 
@@ -263,31 +272,13 @@ DFPatternRef Parser::local() {
   return result;
 }
 
-void Parser::refuse_suffix(std::string_view why) const {
-  if (lexer_.token() == Token::kNumber && lexer_.suffix().valid())
-    fail("a number has no dtype here: " + std::string(why));
-}
-
-double Parser::signed_number() {
-  bool negative = take("-");
-  if (at_word("inf")) {
-    lexer_.advance();
-    return negative ? -HUGE_VAL : HUGE_VAL;
-  }
-  std::string text = lexer_.text();
-  if (lexer_.token() != Token::kNumber) unexpected("a number");
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    fail("the number " + text + " is beyond all floats");
-  lexer_.advance();
-  return negative ? -value : value;
-}
-
 // `0f` is 0 of the dtype float32.
 DFPatternRef Parser::number() {
   const size_t begin = lexer_.begin();
-  if (take("-") && lexer_.token() != Token::kNumber && !at_word("inf")) unexpected("a number");
+  if (take("-") && lexer_.token() != Token::kNumber && !at_word("inf")) {
+    lexer_.seek(begin);
+    unexpected("a pattern", At::kPattern);
+  }
   const DType dtype = lexer_.token() == Token::kNumber ? lexer_.suffix() : DType();
   lexer_.seek(begin);
   DFPatternRef result = DFPattern::number(signed_number());
@@ -307,7 +298,7 @@ DFPatternRef Parser::parenthesised() {
     if (!take(",")) break;
     is_tuple = true;
   }
-  expect(")", "behind what it encloses");
+  expect(")", "behind what it encloses", At::kPattern);
   return is_tuple ? DFPattern::tuple(std::move(fields)) : std::move(fields[0]);
 }
 
@@ -321,6 +312,7 @@ DFPatternRef Parser::word() {
   if (name == "expr") return quoted_expr();
   if (name == "match") return match();
   if (name == "ref" || name == "ref_read" || name == "ref_write") return reference();
+  if (name == "rule") unexpected("a pattern", At::kPattern);
   if (name == "let") fail("put a let that is part of something in parentheses");
   if (name == "_" || name == "const") {
     bool is_constant = name == "const";
@@ -487,95 +479,6 @@ DFPatternRef Parser::quoted_expr() {
   } catch (const Error& error) {
     throw Error("this is no expression: " + std::string(error.what()), span);
   }
-}
-
-AttrValue Parser::value() {
-  Nesting nesting(*this);
-  if (lexer_.token() == Token::kString) {
-    std::string text = lexer_.text();
-    lexer_.advance();
-    return AttrValue(std::move(text));
-  }
-  if (lexer_.token() == Token::kWord && !at_word("inf")) {
-    std::string name = lexer_.text();
-    std::optional<DType> dtype = DType::parse(name);
-    bool known = name == "True" || name == "False" || name == "None" || dtype.has_value();
-    if (!known) unexpected("a value");
-    lexer_.advance();
-    if (name == "None") return {};
-    return dtype ? AttrValue(*dtype) : AttrValue(name == "True");
-  }
-  if (take("[")) {
-    AttrValue::List list;
-    while (!at("]")) {
-      list.push_back(value());
-      if (!take(",")) break;
-    }
-    expect("]", "behind the list");
-    return AttrValue(std::move(list));
-  }
-  refuse_suffix("the attribute has its own");
-  bool whole = lexer_.token() == Token::kNumber || at("-");
-  size_t begin = lexer_.begin();
-  double number = signed_number();
-  std::string_view text = lexer_.source()->text().substr(begin);
-  int64_t integer = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), integer);
-  bool is_integer =
-      whole && error == std::errc() &&
-      (end == text.data() + text.size() || (*end != '.' && *end != 'e' && *end != 'E'));
-  return is_integer ? AttrValue(integer) : AttrValue(number);
-}
-
-NamedAttr Parser::attribute(const Operator* op) {
-  Span span = lexer_.span();
-  Name name = take_text(Token::kWord, "the name of an attribute");
-  expect("=", "behind the attribute's name");
-  const AttrField* field = op == nullptr ? nullptr : &field_of(op, name, span);
-  Span place = lexer_.span();
-  AttrValue given = value();
-  if (field != nullptr) given = as_field(op, *field, std::move(given), place);
-  return {name, std::move(given), span};
-}
-
-const AttrField& Parser::field_of(const Operator* op, const Name& name, Span span) const {
-  const AttrsSchema* schema = op->attrs_schema();
-  std::vector<std::string> known;
-  for (size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
-    if (schema->fields[i].name == name) return schema->fields[i];
-    known.push_back(schema->fields[i].name.str());
-  }
-  Diagnostic diagnostic =
-      Diagnostic::error(op->name().str() + " has no attribute " + name.str(), span);
-  suggest(diagnostic, name.str(), known);
-  throw Error(std::move(diagnostic));
-}
-
-AttrValue Parser::as_field(const Operator* op, const AttrField& field, AttrValue value,
-                           Span span) const {
-  const AttrsSchema* schema = op->attrs_schema();
-  std::unique_ptr<void, void (*)(void*)> object(schema->create(), schema->destroy);
-  if (field.set(object.get(), value)) return field.get(object.get());
-  throw Error("attribute " + field.name.str() + " of " + op->name().str() + " takes " +
-                  field.type_text() + ", not " + pattern_value_text(value),
-              span);
-}
-
-const Operator* Parser::find_operator(const std::string& name, Span span) const {
-  if (const Operator* op = find_op(name)) return op;
-  std::vector<std::string> known;
-  for (const Operator* op : all_ops()) known.push_back(op->name().str());
-  Diagnostic diagnostic = Diagnostic::error("there is no operator " + name, span);
-  suggest(diagnostic, name, known);
-  throw Error(std::move(diagnostic));
-}
-
-void Parser::check_arguments(const Operator* op, size_t given, Span span) const {
-  size_t wanted = op->num_inputs();
-  if (given == wanted) return;
-  throw Error(op->name().str() + " takes " + std::to_string(wanted) +
-                  (wanted == 1 ? " argument" : " arguments") + ", not " + std::to_string(given),
-              span);
 }
 
 }  // namespace relay::pattern

@@ -5,6 +5,7 @@
 #include <relay/parse/parse.h>
 #include <relay/pattern/parser.h>
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 
 namespace relay::pattern {
 
@@ -99,25 +100,33 @@ Rule Parser::entry() {
     lexer_.advance();
   }
   const std::string_view word = table_ ? "pattern" : "rule";
-  if (!at_word(word)) unexpected("`" + std::string(word) + "`");
+  if (!at_word(word)) unexpected("`" + std::string(word) + "`", entry_place());
   lexer_.advance();
   rule.span = lexer_.span();
   bool quoted = lexer_.token() == Token::kString;
-  rule.name = take_text(quoted ? Token::kString : Token::kWord,
-                        table_ ? "the name of a pattern" : "the name of a rule");
-  expect(":", table_ ? "behind the pattern's name" : "behind the rule's name");
+  if (!quoted && lexer_.token() != Token::kWord)
+    unexpected(table_ ? "the name of a pattern" : "the name of a rule", entry_place());
+  rule.name = take_text(lexer_.token(), "");
+  expect(":", table_ ? "behind the pattern's name" : "behind the rule's name", entry_place());
   rule.from = pattern();
   if (table_) {
     conditions(rule);
-    expect(";", "at the end of the pattern");
+    end("pattern");
     return rule;
   }
-  expect("=>", "between what fits and what it becomes");
+  expect("=>", "between what fits and what it becomes", At::kArrow);
   terms_ = 0;
   rule.to = written();
   conditions(rule);
-  expect(";", "at the end of the rule");
+  end("rule");
   return rule;
+}
+
+// If the next entry follows, the place is where the semicolon belongs.
+void Parser::end(std::string_view of) {
+  if (!at(";") && (at_entry() || lexer_.token() == Token::kEnd))
+    throw Error("expected `;` at the end of the " + std::string(of), lexer_.span_behind_last());
+  expect(";", "at the end of the " + std::string(of), At::kEnd);
 }
 
 void Parser::conditions(Rule& rule) {
@@ -130,7 +139,14 @@ void Parser::conditions(Rule& rule) {
 
 Name Parser::part() {
   if (lexer_.token() != Token::kLocal) unexpected("the name of a part such as %x");
-  if (!parts_.contains(lexer_.text())) fail("no part of the pattern is named %" + lexer_.text());
+  if (!parts_.contains(lexer_.text())) {
+    Diagnostic diagnostic =
+        Diagnostic::error("no part of the pattern is named %" + lexer_.text(), lexer_.span());
+    std::string named;
+    for (const auto& [name, pattern] : parts_) named += (named.empty() ? "%" : ", %") + name;
+    if (!named.empty()) diagnostic.help("the pattern names " + named);
+    throw Error(std::move(diagnostic));
+  }
   if (lexer_.text().find_first_not_of("0123456789") == std::string::npos)
     fail("%" + lexer_.text() + " is a number, not a name; rules mention parts by names");
   Name name = lexer_.text();
@@ -201,17 +217,26 @@ RuleTemplate Parser::written_primary() {
     return result;
   }
   if (lexer_.token() == Token::kNumber || at("-") || at_word("inf")) {
+    const size_t begin = lexer_.begin();
+    if (take("-") && lexer_.token() != Token::kNumber && !at_word("inf")) {
+      lexer_.seek(begin);
+      unexpected("an expression", At::kWritten);
+    }
+    lexer_.seek(begin);
     RuleTemplate result{RuleTemplate::Kind::kNumber};
     refuse_suffix("it gets that of the rule's result");
     result.number = signed_number();
     return result;
   }
   if (lexer_.token() == Token::kWord) {
-    Span span = lexer_.span();
-    std::string name = take_text(Token::kWord, "an operator");
-    return written_call(name, span);
+    if (!hint(At::kWritten, lexer_.text()).empty()) unexpected("an expression", At::kWritten);
+    return written_call();
   }
-  if (!at("(")) unexpected("an expression");
+  if (lexer_.token() == Token::kGlobal) {
+    throw Error(Diagnostic::error("a rule calls operators, no functions", lexer_.span())
+                    .help("`DFPatternCallback` in Python writes any expression"));
+  }
+  if (!at("(")) unexpected("an expression", At::kWritten);
   lexer_.advance();
   RuleTemplate tuple{RuleTemplate::Kind::kTuple};
   bool is_tuple = at(")");
@@ -226,9 +251,11 @@ RuleTemplate Parser::written_primary() {
   return inner;
 }
 
-RuleTemplate Parser::written_call(const std::string& name, Span span) {
+RuleTemplate Parser::written_call() {
+  const Span span = lexer_.span();
   RuleTemplate call{RuleTemplate::Kind::kCall};
-  call.op = find_operator(name, span);
+  call.op = find_operator(lexer_.text(), span);
+  lexer_.advance();
   expect("(", "of a call");
   while (!at(")")) {
     if (take("..")) {
@@ -302,19 +329,23 @@ RuleCondition Parser::condition() {
     if (!at_word(test.text)) continue;
     lexer_.advance();
     condition.test = test.test;
+    if (!at("(")) {
+      throw Error(Diagnostic::error("expected `(` behind the condition", lexer_.span())
+                      .help("write `" + std::string(test.text) + "(%x)`"));
+    }
     expect("(", "of the condition");
     condition.part = part();
     expect(")", "behind the part");
     return condition;
   }
-  condition.values.push_back(operand());
+  condition.values.push_back(operand(At::kCondition));
   if (at_word("in")) {
     lexer_.advance();
     condition.test = RuleCondition::Test::kIn;
     expect("(", "of the values");
     do {
       const Span span = lexer_.span();
-      condition.values.push_back(operand());
+      condition.values.push_back(operand(At::kValue));
       check_comparison(condition, kind_of(condition.values[0]), kind_of(condition.values.back()),
                        span);
     } while (take(",") && !at(")"));
@@ -326,11 +357,11 @@ RuleCondition Parser::condition() {
     lexer_.advance();
     condition.test = comparison.test;
     const Span span = lexer_.span();
-    condition.values.push_back(operand());
+    condition.values.push_back(operand(At::kValue));
     check_comparison(condition, kind_of(condition.values[0]), kind_of(condition.values[1]), span);
     return condition;
   }
-  unexpected("a comparison");
+  unexpected("a comparison", At::kComparison);
 }
 
 RuleValue Parser::part_value(RuleValue::Kind kind) {
@@ -354,7 +385,30 @@ RuleValue Parser::part_value(RuleValue::Kind kind) {
   return result;
 }
 
-RuleValue Parser::operand() {
+// A word that is neither a condition nor a value.
+void Parser::unknown_condition(At place) {
+  const std::string& word = lexer_.text();
+  if (place == At::kValue) unexpected("a value", place);
+  std::vector<std::string> known;
+  std::string all;
+  auto add = [&](std::string_view name) {
+    known.emplace_back(name);
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  };
+  for (const TestName& test : kPartTests) add(test.text);
+  all += "; values to compare are ";
+  std::string values;
+  for (const ValueName& value : kPartValues) {
+    known.emplace_back(value.text);
+    values += (values.empty() ? "" : ", ") + std::string(value.text);
+  }
+  Diagnostic diagnostic = Diagnostic::error("there is no condition `" + word + "`", lexer_.span());
+  suggest(diagnostic, word, known);
+  diagnostic.note("conditions are " + all + values);
+  throw Error(std::move(diagnostic));
+}
+
+RuleValue Parser::operand(At place) {
   for (const ValueName& value : kPartValues) {
     if (at_word(value.text)) return part_value(value.kind);
   }
@@ -372,8 +426,12 @@ RuleValue Parser::operand() {
     std::string word = lexer_.text();
     if (word != "True" && word != "False" && word != "None" && word != "inf" &&
         !DType::parse(word)) {
-      unexpected("a condition or a value");
+      unknown_condition(place);
     }
+  } else if (place == At::kCondition && lexer_.token() == Token::kSign && !at("-") && !at("[")) {
+    unexpected("a condition", place);
+  } else if (place == At::kCondition && lexer_.token() == Token::kEnd) {
+    unexpected("a condition", place);
   }
   result.literal = value();
   return result;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <relay/parse/parse.h>
+#include <relay/pattern/hints.h>
 #include <relay/pattern/lexer.h>
 #include <relay/pattern/rule.h>
 #include <relay/pattern/rule_checks.h>
@@ -51,10 +52,12 @@ class Parser {
   bool take(std::string_view sign);
   /// A word with `=` behind it.
   bool at_attribute();
-  void expect(std::string_view sign, std::string_view where);
+  void expect(std::string_view sign, std::string_view where, At place = At::kElsewhere);
   std::string take_text(Token kind, std::string_view what);
   [[noreturn]] void fail(std::string message) const;
-  [[noreturn]] void unexpected(std::string_view wanted) const;
+  [[noreturn]] void unexpected(std::string_view wanted, At place = At::kElsewhere) const;
+  /// The place of an entry's beginning.
+  At entry_place() const { return table_ ? At::kTableEntry : At::kEntry; }
 
   // Patterns.
   DFPatternRef pattern();
@@ -98,6 +101,8 @@ class Parser {
   bool at_entry() const;
   Rule entry();
   void conditions(Rule& rule);
+  void end(std::string_view of);
+  [[noreturn]] void unknown_condition(At place);
   Name part();
   RuleTemplate written();
   RuleTemplate written_product();
@@ -105,10 +110,10 @@ class Parser {
   RuleTemplate written_primary();
   void check_written_projection(const RuleTemplate& tuple, uint32_t index, Span span) const;
   ValueKind kind_of(const RuleValue& value) const;
-  RuleTemplate written_call(const std::string& name, Span span);
+  RuleTemplate written_call();
   RuleTemplate::Attribute written_attribute(const Operator* op);
   RuleCondition condition();
-  RuleValue operand();
+  RuleValue operand(At place);
   /// What fits a part of the pattern.
   const DFPattern& part_pattern(const Name& name) const { return *parts_.at(name.str()); }
   RuleValue part_value(RuleValue::Kind kind);

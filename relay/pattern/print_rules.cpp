@@ -57,6 +57,33 @@ std::string value_text(const RuleValue& value) {
   RELAY_UNREACHABLE("unknown value");
 }
 
+}  // namespace
+
+bool operator==(const RuleTemplate& a, const RuleTemplate& b) {
+  auto same = [](const RuleTemplate::Attribute& x, const RuleTemplate::Attribute& y) {
+    return x.name == y.name && x.value == y.value && x.part == y.part && x.of_part == y.of_part;
+  };
+  return a.kind == b.kind && a.part == b.part &&
+         pattern_number_text(a.number) == pattern_number_text(b.number) && a.op == b.op &&
+         a.index == b.index && a.spread == b.spread && a.children == b.children &&
+         std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(),
+                    b.attributes.end(), same);
+}
+
+bool operator==(const RuleValue& a, const RuleValue& b) {
+  return a.kind == b.kind && a.literal == b.literal && a.part == b.part &&
+         a.attribute == b.attribute && a.axis == b.axis;
+}
+
+bool operator==(const RuleCondition& a, const RuleCondition& b) {
+  return a.test == b.test && a.negated == b.negated && a.part == b.part && a.values == b.values;
+}
+
+bool rules_equal(const Rule& a, const Rule& b) {
+  return a.name == b.name && a.inexact == b.inexact && a.to == b.to && a.where == b.where &&
+         patterns_equal(a.from.get(), b.from.get());
+}
+
 std::string condition_text(const RuleCondition& condition) {
   using Test = RuleCondition::Test;
   std::string text = condition.negated ? "not " : "";
@@ -98,33 +125,6 @@ std::string condition_text(const RuleCondition& condition) {
   for (size_t i = 1; i < condition.values.size(); ++i)
     set += (set.empty() ? "" : ", ") + value_text(condition.values[i]);
   return text + value_text(condition.values[0]) + " in (" + set + ")";
-}
-
-}  // namespace
-
-bool operator==(const RuleTemplate& a, const RuleTemplate& b) {
-  auto same = [](const RuleTemplate::Attribute& x, const RuleTemplate::Attribute& y) {
-    return x.name == y.name && x.value == y.value && x.part == y.part && x.of_part == y.of_part;
-  };
-  return a.kind == b.kind && a.part == b.part &&
-         pattern_number_text(a.number) == pattern_number_text(b.number) && a.op == b.op &&
-         a.index == b.index && a.spread == b.spread && a.children == b.children &&
-         std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(),
-                    b.attributes.end(), same);
-}
-
-bool operator==(const RuleValue& a, const RuleValue& b) {
-  return a.kind == b.kind && a.literal == b.literal && a.part == b.part &&
-         a.attribute == b.attribute && a.axis == b.axis;
-}
-
-bool operator==(const RuleCondition& a, const RuleCondition& b) {
-  return a.test == b.test && a.negated == b.negated && a.part == b.part && a.values == b.values;
-}
-
-bool rules_equal(const Rule& a, const Rule& b) {
-  return a.name == b.name && a.inexact == b.inexact && a.to == b.to && a.where == b.where &&
-         patterns_equal(a.from.get(), b.from.get());
 }
 
 std::string rule_text(const Rule& rule) {

@@ -100,7 +100,14 @@ ReadyRule ready(const Rule& rule) {
     }
     return Writer(place).write(shared->to);
   };
-  return {rule.name, rule.from, std::move(apply), rule.inexact, rule.span};
+  auto why_not = [shared](const Place& place) -> std::string {
+    if (!numbers_broadcast(place)) return "the number might be broadcast along an unknown extent";
+    for (const RuleCondition& condition : shared->where) {
+      if (!holds(condition, place)) return "`" + condition_text(condition) + "` does not hold";
+    }
+    return "a part or attribute that it writes is not there";
+  };
+  return {rule.name, rule.from, std::move(apply), rule.inexact, rule.span, std::move(why_not)};
 }
 
 namespace {

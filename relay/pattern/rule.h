@@ -101,6 +101,7 @@ Rules parse_patterns(std::string name, std::string text);
 /// Rules as text, one on a line; parses back to equal ones.
 std::string rules_text(std::span<const Rule> rules);
 std::string rule_text(const Rule& rule);
+std::string condition_text(const RuleCondition& condition);
 bool rules_equal(const Rule& a, const Rule& b);
 
 }  // namespace relay

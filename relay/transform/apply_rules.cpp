@@ -89,6 +89,7 @@ PassRef make_with(PassInfo facts, const Rules& rules, ApplyRulesOptions given) {
       options.exact = given.exact;
       options.devices = devices;
       options.trace = given.trace;
+      options.refused = given.refused;
       options.effects = [&]() -> const Effects& { return effects.get(); };
       return pattern::apply_rules(function, *set, options);
     };

@@ -14,6 +14,8 @@ struct ApplyRulesOptions {
   bool exact = false;
   /// Is told each application; from several threads at once if functions are worked on in parallel.
   std::function<void(const pattern::Firing&)> trace;
+  /// In the same way is told each place where a pattern fits and its rule does not apply.
+  std::function<void(const pattern::Refusal&)> refused;
 };
 PassRef make_rules_pass(const Rules& rules, ApplyRulesOptions options = {});
 

@@ -224,7 +224,7 @@ void opt(const OptOptions& options, Context& context_of_command) {
   }
   report(sink.take());
   if (!printed) print_out(print_module(module));
-  if (rules) fmt::print(stderr, "{}", rules->lines);
+  if (rules) fmt::print(stderr, "{}", rules->lines());
   if (options.time_passes) fmt::print(stderr, "{}", times->table());
   if (options.count_ops) fmt::print(stderr, "{}", counts->table());
   if (!options.trace.empty()) {
@@ -260,7 +260,7 @@ void add_opt(CLI::App& app, Context& context) {
           ->option_text("RULES");
   level->excludes(rewrite);
   command->add_flag("--trace-rules", options->trace_rules,
-                    "Print which rule applied where, on standard error.");
+                    "Print which rule applied where, and why others did not, on standard error.");
   command->add_flag("--print-changed", options->print_changed,
                     "Print the program after each pass that changed it.");
   command
