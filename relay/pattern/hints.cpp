@@ -27,15 +27,15 @@ constexpr std::string_view kNegative = "write `negative(%x)`";
 constexpr std::string_view kLocals =
     "a rule writes calls, tuples, projections and numbers; an expression that stands twice is "
     "one node";
-constexpr std::string_view kCode = "a rule writes calls of operators, tuples, projections and numbers";
+constexpr std::string_view kCode =
+    "a rule writes calls of operators, tuples, projections and numbers";
 
 constexpr std::array kHints = {
     Hint{At::kEntry, "def", kProgram},
     Hint{At::kEntry, "import", kProgram},
     Hint{At::kEntry, "type", kProgram},
     Hint{At::kEntry, "-", "a name of other characters stands in quotes"},
-    Hint{At::kEntry, "pattern",
-         "this is a table of patterns, which the pass MergeComposite reads"},
+    Hint{At::kEntry, "pattern", "this is a table of patterns, which the pass MergeComposite reads"},
     Hint{At::kEntry, "", kRule},
     Hint{At::kTableEntry, "-", "a name of other characters stands in quotes"},
     Hint{At::kTableEntry, "", kTable},
@@ -72,15 +72,12 @@ constexpr std::array kHints = {
     Hint{At::kWritten, "**", kPower},
     Hint{At::kWritten, "-", kNegative},
     Hint{At::kWritten, "[", "attributes are written by name: `transpose(%x, axes=[1, 0])`"},
-    Hint{At::kWritten, "_",
-         "`_` stands for anything; name it in the pattern, as %x, to write it"},
-    Hint{At::kWritten, "const",
-         "name the constant in the pattern, `%c = const`, and write %c"},
+    Hint{At::kWritten, "_", "`_` stands for anything; name it in the pattern, as %x, to write it"},
+    Hint{At::kWritten, "const", "name the constant in the pattern, `%c = const`, and write %c"},
     Hint{At::kComparison, "=", kEqual},
     Hint{At::kComparison, "is", kEqual},
     Hint{At::kComparison, "[", "one extent is `shape(%x)[0]`"},
-    Hint{At::kComparison, "",
-         "a value alone is no condition; compare it, as in `rank(%x) == 2`"},
+    Hint{At::kComparison, "", "a value alone is no condition; compare it, as in `rank(%x) == 2`"},
     Hint{At::kValue, "(", "a list stands in brackets: `[2, 3]`"},
     Hint{At::kValue, "{", "a list stands in brackets: `[2, 3]`"},
     Hint{At::kValue, "true", "truth is `True`"},

@@ -81,8 +81,8 @@ void Lexer::advance() {
     read_string();
   } else {
     std::string_view two = source_->text().substr(begin_, 2);
-    constexpr std::array<std::string_view, 10> kPairs = {"==", "=>", "<=", ">=", "!=",
-                                                         "..", "->", "&&", "||", "**"};
+    constexpr std::array<std::string_view, 10> kPairs = {
+        "==", "=>", "<=", ">=", "!=", "..", "->", "&&", "||", "**"};
     const bool pair = std::find(kPairs.begin(), kPairs.end(), two) != kPairs.end();
     constexpr std::string_view kSigns = "()[]{},;:=<>|+-*/.";
     if (!pair && kSigns.find(c) == std::string_view::npos) refuse_character();

@@ -17,10 +17,10 @@ void Parser::unexpected(std::string_view wanted, At place) const {
   const Span span = lexer_.span();
   const std::string_view text =
       lexer_.source()->text().substr(lexer_.begin(), lexer_.end() - lexer_.begin());
-  Diagnostic diagnostic = Diagnostic::error(
-      "expected " + std::string(wanted) + ", not " +
-          (end ? "the end of the text" : "`" + std::string(text) + "`"),
-      span);
+  Diagnostic diagnostic =
+      Diagnostic::error("expected " + std::string(wanted) + ", not " +
+                            (end ? "the end of the text" : "`" + std::string(text) + "`"),
+                        span);
   std::string_view help = hint(place, end ? "" : text);
   if (!help.empty()) diagnostic.help(std::string(help));
   throw Error(std::move(diagnostic));
@@ -210,7 +210,9 @@ DFPatternRef Parser::method(DFPatternRef inner) {
 std::vector<Dim> Parser::shape(Span span) {
   const std::string text = raw_argument();
   constexpr std::string_view kAny = "any_extent__";
-  auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  auto in_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
   std::string written;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool alone = text[i] == '_' && (i == 0 || !in_word(text[i - 1])) &&
@@ -221,8 +223,7 @@ std::vector<Dim> Parser::shape(Span span) {
   try {
     type = parse_type("Tensor[" + written + ", float32]");
   } catch (const Error& error) {
-    Diagnostic diagnostic =
-        Diagnostic::error("`" + text + "` is no shape: " + error.what(), span);
+    Diagnostic diagnostic = Diagnostic::error("`" + text + "` is no shape: " + error.what(), span);
     if (text.find('(') == std::string::npos)
       diagnostic.help("a shape has parentheses of its own: `has_shape((" + text + "))`");
     throw Error(std::move(diagnostic));

@@ -6,6 +6,7 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/op/op.h>
+#include <relay/op/registry/training.h>
 #include <relay/support/hash.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/pass.h>
@@ -20,7 +21,8 @@ bool mergeable(const Expr* expr, const Skipped& skipped) {
   if (expr->is<TupleGetItem>()) return true;
   const auto* call = expr->as<Call>();
   const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
-  return op != nullptr && op->op()->pure() && skipped.count(op->op()) == 0;
+  return op != nullptr && op->op()->pure() && random_in_training().find(op->op()) == nullptr &&
+         skipped.count(op->op()) == 0;
 }
 
 // Numbers for nodes such that those which compute the same from the same have the same number:

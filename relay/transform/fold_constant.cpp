@@ -9,6 +9,7 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
+#include <relay/op/registry/training.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/tensor_expr/evaluate.h>
@@ -206,6 +207,7 @@ class Folder final : public Rewriter {
     const Operator* op = node->op();
     if (!op->pure() || devices().find(op) != nullptr) return {};
     if (quantised().find(op) != nullptr && !options_.fold_qnn) return {};
+    if (random_in_training().find(op) != nullptr) return {};
     for (const ExprRef& argument : operands.subspan(1)) {
       if (!is_constant(argument.get())) return extents(call);
     }

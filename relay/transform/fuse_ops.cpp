@@ -21,6 +21,7 @@ constexpr int64_t kDefaultDepth = 256;
 struct FuseOptions {
   size_t max_size;
   bool through_reshapes;
+  bool around_folds;
   bool constants_inside;         // those of any rank
   bool number_constants_inside;  // those of rank 0
 };
@@ -40,7 +41,11 @@ bool same_shape(const Type* a, const Type* b) {
 class Grouping {
  public:
   Grouping(const View& view, FusionKinds& kinds, const FuseOptions& options)
-      : view_(view), scopes_(view.scopes()), kinds_(kinds), options_(options) {}
+      : view_(view),
+        scopes_(view.scopes()),
+        kinds_(kinds),
+        options_(options),
+        graph_(options.around_folds) {}
 
   /// The calls, tuples and projections that go into kernels.
   PointerMap<Expr, Member> run() {
@@ -61,10 +66,14 @@ class Grouping {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  FusionGraph::Kind kind_of(const CallFusion& fusion) const {
-    bool reshape = options_.through_reshapes && fusion.reshape_only &&
-                   fusion.kind == te::FusionKind::kInjective;
-    return reshape ? FusionGraph::Kind::kReshape : FusionGraph::kind_of(fusion.kind);
+  FusionGraph::Kind kind_of(const CallFusion& fusion, const Expr* call) const {
+    const FusionGraph::Kind kind = FusionGraph::kind_of(fusion.kind);
+    if (options_.through_reshapes && fusion.reshape_only && kind == FusionGraph::Kind::kInjective)
+      return FusionGraph::Kind::kReshape;
+    // A call with several results is a kernel by itself, unless it only moves elements.
+    const bool apart = !options_.around_folds && call->type()->is<TupleType>();
+    return apart && kind <= FusionGraph::Kind::kBroadcast ? FusionGraph::Kind::kOutElementwise
+                                                          : kind;
   }
 
   void number_nodes() {
@@ -77,7 +86,7 @@ class Grouping {
       if (const auto* call = expr->as<Call>()) {
         const std::optional<CallFusion>& fusion = kinds_.find(*call);
         if (!fusion) continue;
-        kind = kind_of(*fusion);
+        kind = kind_of(*fusion, expr);
         product = fusion->kind == te::FusionKind::kOutElementwise;
       } else if (expr->is<Tuple>() && is_tuple_of_tensors(expr->type())) {
         kind = FusionGraph::Kind::kTuple;
@@ -106,11 +115,11 @@ class Grouping {
         FusionGraph::Kind kind = FusionGraph::Kind::kInjective;
         if (const auto* call = expr->as<Call>()) {
           const CallFusion& fusion = *kinds_.find(*call);
-          kind = kind_of(fusion);
+          kind = kind_of(fusion, expr);
           bool same = same_shape(expr->operands()[i]->type(), expr->type());
           if (kind == FusionGraph::Kind::kBroadcast && same) kind = FusionGraph::Kind::kElementwise;
           // The operands of rows are computed where the rows are read, as for a reduction.
-          bool rows = i > 0 &&
+          bool rows = options_.around_folds && i > 0 &&
                       std::find(fusion.rows.begin(), fusion.rows.end(), i - 1) != fusion.rows.end();
           if (rows && same) kind = FusionGraph::Kind::kReduction;
         }
@@ -241,27 +250,35 @@ RELAY_REGISTER_PASS({
      1,
      {ProgramState::kTyped},
      "Puts operator calls that can be computed together into functions marked `Primitive=1`: "
-     "chains of elementwise, broadcasting and injective operators, with a reduction or "
-     "contraction whose result they work on, or a reduction, softmax or norm that reads their "
-     "result, up to the node that all ways lead to. Nothing crosses a branch, a clause, a "
+     "chains of elementwise, broadcasting and injective operators, with a contraction or softmax "
+     "whose result they work on, or a reduction that reads their "
+     "result, up to the node that all ways lead to. The compiler itself fuses more, with the "
+     "options. Nothing crosses a branch, a clause, a "
      "function or a let. Constants other than numbers become arguments. Configuration: "
      "`relay.FuseOps.max_depth` (operators in a group, at most), `relay.FuseOps.link_params` "
      "(constants stay inside)."},
     {{"fuse_opt_level",
       "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1}},
      {"through_reshapes",
-      "Elementwise work on the result of a contraction also follows it through reshapes.", false}},
+      "Elementwise work on the result of a contraction also follows it through reshapes.", false},
+     {"around_folds",
+      "Elementwise work on the result of a reduction joins it too, as do injective operators that "
+      "it "
+      "reads, elementwise work that a softmax or norm reads, and what reads a result of several.",
+      false}},
     [](const PassInfo& info, const PassOptions& options) {
       auto level = option<int64_t>(options, "fuse_opt_level");
       bool reshapes = option<bool>(options, "through_reshapes");
+      bool folds = option<bool>(options, "around_folds");
       return make_function_pass(
-          info, [level, reshapes](const FunctionRef& function, const Module& module,
-                                  const PassContext& context) {
+          info, [level, reshapes, folds](const FunctionRef& function, const Module& module,
+                                         const PassContext& context) {
             bool alone = (level < 0 ? context.opt_level : level) == 0;
             int64_t depth = context.config_value<int64_t>("relay.FuseOps.max_depth");
             FuseOptions chosen{};
             chosen.max_size = alone ? 1 : static_cast<size_t>(std::max<int64_t>(depth, 1));
             chosen.through_reshapes = reshapes;
+            chosen.around_folds = folds;
             chosen.constants_inside = context.config_value<bool>("relay.FuseOps.link_params");
             chosen.number_constants_inside = !alone;
             return fuse(function, module, chosen);

@@ -52,6 +52,9 @@ class FusionGraph {
   };
   static Kind kind_of(te::FusionKind kind);
 
+  /// If true, elementwise work on the result of a reduction joins it, and so do injective nodes
+  /// that it reads.
+  explicit FusionGraph(bool around_folds) : around_folds_(around_folds) {}
   /// Adds a node and gives its number. Elementwise work follows a node that `passes_reshapes`
   /// through nodes of kind kReshape.
   uint32_t add(Kind kind, bool passes_reshapes = false);
@@ -95,6 +98,7 @@ class FusionGraph {
   void merge_path(uint32_t from, uint32_t to);
   void try_fuse(uint32_t node, int phase, size_t max_size);
 
+  const bool around_folds_;
   std::vector<Node> nodes_;
   std::vector<Group> groups_;
   std::vector<uint32_t> mark_;  // the walk that saw a node last

@@ -147,18 +147,20 @@ void FusionGraph::try_fuse(uint32_t id, int phase, size_t max_size) {
     if (small_enough(id, parent, max_size) && all_on_path(id, parent, allowed))
       merge_path(id, parent);
   };
+  auto injective = [this](Kind at, bool last) {
+    return at <= Kind::kInjective || (around_folds_ && last && at == Kind::kReduction);
+  };
   if (phase == 2) {
     // Producers of tuples that have become part of an injective group.
     if (kind > Kind::kInjective || nodes_[parent].kind != Kind::kTuple) return;
-    fuse([](Kind at, bool last) {
-      return at <= Kind::kInjective || (last && at == Kind::kReduction);
-    });
+    fuse(injective);
     return;
   }
   if (root(id) == root(parent) || nodes_[parent].kind == Kind::kTuple) return;
   switch (kind) {
     case Kind::kOutElementwise:
     case Kind::kReduction:
+      if (kind == Kind::kReduction && !around_folds_) return;
       // Elementwise work on the result, of the same shape or of the same elements in another one.
       if (phase == 0 && (node.path == Kind::kElementwise ||
                          (node.path == Kind::kReshape && groups_[id].passes_reshapes)))
@@ -177,11 +179,7 @@ void FusionGraph::try_fuse(uint32_t id, int phase, size_t max_size) {
     case Kind::kInjective:
     case Kind::kTuple:
       // After contractions have taken their followers.
-      if (phase == 1 && node.path <= Kind::kReduction) {
-        fuse([](Kind at, bool last) {
-          return at <= Kind::kInjective || (last && at == Kind::kReduction);
-        });
-      }
+      if (phase == 1 && node.path <= Kind::kReduction) fuse(injective);
       return;
     case Kind::kOpaque:
       return;

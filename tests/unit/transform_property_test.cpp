@@ -39,6 +39,7 @@ const char* const kSequences[] = {
     "BatchingOps",
     "FoldConstant,SimplifyExpr,EliminateCommonSubexpr,FoldConstant",
     "FuseOps(through_reshapes=True)",
+    "FuseOps(around_folds=True)",
     "CanonicalizeOps",
     "RemoveUnusedFunctions",
     "Inline",

@@ -23,9 +23,8 @@ class RuleTrace {
   std::string lines_;
   std::unordered_set<std::string> refused_;
 };
-/// The pass that applies the rules of a file; `trace` is told each application, and why a rule does not
-/// apply where its pattern fits, unless it is null.
-/// Throws `Error`.
+/// The pass that applies the rules of a file; `trace` is told each application, and why a rule does
+/// not apply where its pattern fits, unless it is null. Throws `Error`.
 PassRef rules_pass(const std::string& path, std::shared_ptr<RuleTrace> trace);
 
 }  // namespace relay::tool

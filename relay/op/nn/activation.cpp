@@ -7,6 +7,7 @@
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/forms.h>
 #include <relay/op/registry/gradient.h>
+#include <relay/op/registry/training.h>
 
 namespace relay {
 namespace {
@@ -222,6 +223,7 @@ RELAY_OP("nn.dropout")
       std::vector<ExprRef> fields{args[0], call_op("ones_like", {args[0]})};
       return relay::make_tuple(fields);
     })
+    .column(random_in_training(), true)
     .column(simplified_for_inference(),
             [](const OpCall&, std::span<const ExprRef> args) { return args[0]; });
 

@@ -1,5 +1,7 @@
 #include <relay/op/registry/columns.h>
 
+#include <relay/op/registry/training.h>
+
 namespace relay {
 
 // Declarations fill them before main: each is made when the first asks, and never destroyed.
@@ -20,6 +22,11 @@ OpColumn<bool>& quantised() {
 
 OpColumn<ExpandFn>& counted_form() {
   static auto* column = new OpColumn<ExpandFn>("counted_form");
+  return *column;
+}
+
+OpColumn<bool>& random_in_training() {
+  static auto* column = new OpColumn<bool>("random_in_training");
   return *column;
 }
 

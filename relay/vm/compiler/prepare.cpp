@@ -177,8 +177,9 @@ Module optimize(const Module& module, int level) {
   if (level > 0) passes.push_back(graph_lets_pass());
   if (level > 0) passes.push_back(fields_apart_pass());
   passes.push_back(create_pass("InferType"));
-  passes.push_back(create_pass(
-      "FuseOps", {{"fuse_opt_level", int64_t{fuse ? level : 0}}, {"through_reshapes", true}}));
+  passes.push_back(create_pass("FuseOps", {{"fuse_opt_level", int64_t{fuse ? level : 0}},
+                                           {"through_reshapes", true},
+                                           {"around_folds", true}}));
   passes.push_back(create_pass("InferType"));
   return (*make_sequential(std::move(passes), "vm"))(module, context);
 }
