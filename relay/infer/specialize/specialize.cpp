@@ -22,6 +22,9 @@ namespace {
 
 /// Instances of one function that ask for each other beyond this many are refused (T16).
 constexpr size_t kMaxDepth = 64;
+// Parts of the types of a function that calls itself at new ones, before types reach their own
+// limit.
+constexpr uint64_t kMaxRecursiveSize = 65536;
 /// And so are more of all functions together: each may call the next at twice as many types.
 constexpr size_t kMaxInstances = size_t{1} << 16;
 
@@ -200,12 +203,15 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
          at = at->asked_by) {
       depth += at->origin == origin;
     }
-    if (depth >= kMaxDepth) {
-      throw Error(Diagnostic::error("@" + origin.str() +
-                                        " calls itself at new types without end: specialisation "
-                                        "goes deeper than " +
-                                        std::to_string(kMaxDepth),
-                                    span)
+    uint64_t size = 0;
+    for (const auto& [var, type] : types) size += type->size();
+    const bool large = depth > 0 && size > kMaxRecursiveSize;
+    if (depth >= kMaxDepth || large) {
+      const std::string how =
+          large ? "its types get more than " + std::to_string(kMaxRecursiveSize) + " parts"
+                : "specialisation goes deeper than " + std::to_string(kMaxDepth);
+      throw Error(Diagnostic::error(
+                      "@" + origin.str() + " calls itself at new types without end: " + how, span)
                       .help("its code depends on the types, so each needs an instance of its own"));
     }
   }
