@@ -11,6 +11,7 @@
 namespace relay::vm {
 
 inline constexpr uint64_t kDataAlignment = 64;
+inline constexpr int kDeepestStoredType = 256;
 inline uint64_t round_up_data(uint64_t offset) {
   return (offset + kDataAlignment - 1) & ~(kDataAlignment - 1);
 }
