@@ -1,4 +1,7 @@
-"""Partitioning for code generators of others, as scripts for TVM write it: patterns, annotation, regions, functions."""
+"""Partitioning for code generators of others, as scripts for TVM write it: patterns, annotation, regions."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,60 +14,8 @@ from tvm.relay.op.annotation import compiler_begin, compiler_end
 from tvm.relay.op.contrib.register import get_pattern_table, register_pattern_table
 from tvm.relay.testing.temp_op_attr import TempOpAttr
 
-SHAPE = (2, 3)
-
-
-def tensor(name, shape=SHAPE, dtype="float32"):
-    return relay.var(name, shape=shape, dtype=dtype)
-
-
-def module(body, params=None):
-    return tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body) if params is None else params, body))
-
-
-def supports(target, *names):
-    """The operators that a target takes, for the block of a `with` statement."""
-    from contextlib import ExitStack
-
-    stack = ExitStack()
-    for name in names:
-        stack.enter_context(TempOpAttr(name, "target." + target, lambda expr: True))
-    return stack
-
-
-def partitioned(mod, targets, merge=True, **options):
-    passes = [transform.InferType(), transform.AnnotateTarget(targets)]
-    if merge:
-        passes.append(transform.MergeCompilerRegions())
-    return tvm.transform.Sequential([*passes, transform.PartitionGraph(**options), transform.InferType()])(mod)
-
-
-def external(mod):
-    """The functions of code generators, by name."""
-    found = {}
-    for var in mod.get_global_vars():
-        attrs = mod[var].attrs
-        if attrs is not None and "Compiler" in attrs.keys():
-            found[var.name_hint] = mod[var]
-    return found
-
-
-def count(expr, name):
-    return relay.testing.count_ops(expr).get(name, 0)
-
-
-def run(mod, *args, kind="vm"):
-    result = relay.create_executor(kind, mod=mod, device=tvm.cpu(), target="llvm").evaluate()(*args)
-    return [leaf.numpy() for leaf in result] if isinstance(result, (tuple, list)) or hasattr(result, "__len__") and not hasattr(result, "numpy") else [result.numpy()]
-
-
-def same_numbers(before, after, *shapes):
-    rng = np.random.default_rng(7)
-    args = [rng.standard_normal(shape).astype("float32") for shape in shapes or [SHAPE] * len(before["main"].params)]
-    for kind in ("vm", "debug"):
-        for wanted, found in zip(run(before, *args, kind=kind), run(after, *args, kind=kind), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-5)
-
+sys.path.insert(0, str(Path(__file__).parent))
+from partition_helpers import SHAPE, tensor, module, supports, partitioned, external, count, run, same_numbers, merged, relu_of  # noqa: E402
 
 # ---- MergeComposite ---------------------------------------------------------------------------------------------------------------
 
@@ -80,12 +31,6 @@ def composites(mod, name="main"):
     return found
 
 
-def merged(mod, table):
-    return tvm.transform.Sequential([transform.InferType(), transform.MergeComposite(table), transform.InferType()])(mod)
-
-
-def relu_of(name):
-    return is_op("nn.relu")(is_op(name)(wildcard(), wildcard()))
 
 
 def test_composite_attributes():
@@ -514,100 +459,3 @@ def test_optimise_function_of_a_script():
     with supports("p21", "exp"):
         (func,) = external(partitioned(module(relay.exp(tensor("x"))), "p21")).values()
     assert count(func, "add") == 1 and func.attrs["Compiler"] == "p21"
-
-
-# ---- Functions of code generators -------------------------------------------------------------------------------------------------
-
-
-def inner_function(symbol="q_0"):
-    y = tensor("y")
-    func = relay.Function([y], relay.exp(y), relay.TensorType(SHAPE))
-    return func.with_attr("Compiler", "q").with_attr("global_symbol", symbol)
-
-
-def test_outlining():
-    mod = transform.OutlineCompilerFunctionsWithExistingGlobalSymbols("q")(transform.InferType()(module(relay.Call(inner_function(), [tensor("x")]))))
-    assert mod["main"].body.op.name_hint == "q_0" and count(mod["q_0"], "exp") == 1
-
-
-def test_outlining_of_another_code_generator():
-    mod = transform.OutlineCompilerFunctionsWithExistingGlobalSymbols("other")(transform.InferType()(module(relay.Call(inner_function(), [tensor("x")]))))
-    assert isinstance(mod["main"].body.op, relay.Function)
-
-
-def test_extern():
-    mod = transform.OutlineCompilerFunctionsWithExistingGlobalSymbols()(transform.InferType()(module(relay.Call(inner_function(), [tensor("x")]))))
-    attrs = transform.MarkCompilerFunctionsAsExtern("q")(mod)["q_0"].attrs
-    assert list(attrs.keys()) == ["Extern"] and int(attrs["Extern"]) == 1
-
-
-def test_inlining_gives_the_program_back():
-    before = transform.InferType()(module(relay.sqrt(relay.nn.relu(tensor("x") + tensor("y")))))
-    after = partitioned(merged(before, [("q1.f", relu_of("add"))]), "q1")
-    back = transform.InlineCompilerFunctionsBoundTo([after.get_global_var(name) for name in external(after)])(after)
-    tvm.ir.assert_structural_equal(transform.InferType()(back)["main"], before["main"])
-
-
-# ---- The whole way ----------------------------------------------------------------------------------------------------------------
-
-
-def test_code_generator_in_python():
-    seen = []
-
-    @tvm.register_func("relay.ext.w1", override=True)
-    def generate(func):
-        seen.append(func)
-        return lambda x, y: np.maximum(x + y, 0)
-
-    before = module(relay.sqrt(relay.nn.relu(tensor("x") + tensor("y"))))
-    after = partitioned(merged(before, [("w1.add_relu", relu_of("add"))]), "w1")
-    data = np.arange(6, dtype="float32").reshape(SHAPE)
-    lib = relay.build(after, target="llvm")
-    graph = tvm.contrib.graph_executor.GraphModule(lib["default"](tvm.cpu()))
-    graph.run(x=data, y=data)
-    np.testing.assert_allclose(graph.get_output(0).numpy(), np.sqrt(2 * data), rtol=1e-6)
-    assert seen[0].body.op.attrs["Composite"] == "w1.add_relu"
-
-
-def test_no_code_generator_of_the_name():
-    before = module(relay.exp(relay.tanh(tensor("x"))))
-    with supports("w2", "exp", "tanh"):
-        same_numbers(before, partitioned(before, "w2"))
-
-
-def convolution():
-    x, w, b = tensor("x", (1, 3, 8, 8)), tensor("w", (4, 3, 3, 3)), tensor("b", (4,))
-    y = relay.nn.relu(relay.nn.bias_add(relay.nn.conv2d(x, w, padding=(1, 1)), b))
-    return module(relay.exp(relay.nn.max_pool2d(y, (2, 2), (2, 2))), [x, w, b])
-
-
-def test_partition_for_dnnl():
-    after = relay.op.contrib.dnnl.partition_for_dnnl(convolution())
-    (func,) = external(after).values()
-    assert func.attrs["Compiler"] == "dnnl" and count(func, "nn.conv2d") == 1 and count(after["main"], "nn.conv2d") == 0
-
-
-def test_partition_for_dnnl_computes_the_same():
-    before = convolution()
-    same_numbers(before, relay.op.contrib.dnnl.partition_for_dnnl(before), (1, 3, 8, 8), (4, 3, 3, 3), (4,))
-
-
-def test_functions_without_a_product_go_back():
-    assert external(relay.op.contrib.dnnl.partition_for_dnnl(module(relay.exp(tensor("x"))))) == {}
-    assert len(external(relay.op.contrib.dnnl.partition_for_dnnl(module(relay.exp(tensor("x"))), prune_subgraphs=False))) == 1
-
-
-def test_calibration_data():
-    with supports("w3", "exp"):
-        after = partitioned(module(relay.sqrt(relay.exp(tensor("x")))), "w3")
-    data = np.ones(SHAPE, "float32")
-    (found,) = relay.analysis.get_calibration_data(after, {"x": data}).values()
-    np.testing.assert_allclose(np.asarray(found["inputs"][0].numpy()), data)
-    np.testing.assert_allclose(np.asarray(found["outputs"][0].numpy()), np.exp(data), rtol=1e-6)
-
-
-def test_calibration_data_without_a_value():
-    with supports("w4", "exp"):
-        after = partitioned(module(relay.exp(tensor("x"))), "w4")
-    with pytest.raises(ValueError, match="%x has no value"):
-        relay.analysis.get_calibration_data(after, {})
