@@ -8,7 +8,9 @@ namespace relay::pattern {
 
 namespace {
 
-constexpr int kDepth = 4;         // nodes that are looked at, from the root down
+// Nodes that are looked at, from the root down. Deep ones are worth it: where many patterns begin
+// alike, each that a shallow look offers costs a match that fails.
+constexpr int kDepth = 8;
 constexpr size_t kMostWays = 64;  // of one pattern
 constexpr size_t kLongest = 64;   // tokens of a way
 
@@ -23,12 +25,13 @@ struct Automaton::Token {
 };
 
 std::vector<Automaton::Way> Automaton::ways(const DFPattern* pattern) {
-  std::vector<Way> result = ways(pattern, kDepth);
-  // Too many, or too long: anything.
-  bool is_long = std::any_of(result.begin(), result.end(),
-                             [](const Way& way) { return way.size() > kLongest; });
-  if (result.size() > kMostWays || is_long) result = {{Token{}}};
-  return result;
+  for (int depth = kDepth; depth > 0; depth /= 2) {
+    std::vector<Way> result = ways(pattern, depth);
+    bool is_long = std::any_of(result.begin(), result.end(),
+                               [](const Way& way) { return way.size() > kLongest; });
+    if (result.size() <= kMostWays && !is_long) return result;
+  }
+  return {{Token{}}};  // too many, or too long: anything
 }
 
 std::vector<Automaton::Way> Automaton::call_ways(const DFPattern& pattern, int depth) {
