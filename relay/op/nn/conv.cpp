@@ -280,6 +280,8 @@ AttrsRef take_padding(const OpCall& call, const PaddingWidths& widths, double va
 template <class A, size_t kRank, bool kTransposed>
 OpBuilder& declare(OpBuilder& op) {
   if (!kTransposed) {
+    op.gradient(
+        [](const GradientCall& call) { return conv_gradient(call, call.attrs<A>(), kRank); });
     op.column(takes_padding(), [](const OpCall& call, const PaddingWidths& widths, double value) {
       return take_padding<A>(call, widths, value, kRank);
     });
@@ -315,8 +317,7 @@ OpBuilder& declare(OpBuilder& op) {
           .example("fn (%x: Tensor[(1, 1, 1, 4), float32], %w: Tensor[(1, 1, 1, 2), float32]) { "
                    "nn.conv2d(%x, %w) }",
                    "[[[[1, 2, 3, 4]]]]", "[[[[1, -1]]]]"))
-      .column(parallel_products(), parallel_conv2d)
-      .gradient(conv2d_gradient);
+      .column(parallel_products(), parallel_conv2d);
   declare<Conv3DAttrs, 3, false>(
       declare_op("nn.conv3d")
           .doc(sums + std::string("in three dimensions."))

@@ -1,71 +1,161 @@
 #include <relay/op/nn/conv_grad.h>
 
-#include <relay/op/nn/conv_attrs.h>
-#include <relay/op/registry/layout.h>
+#include <algorithm>
+
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
 namespace {
 
-ExprRef samples_last(const ExprRef& x) {
-  TransposeAttrs attrs;
-  attrs.axes = {1, 0, 2, 3};
-  return call_op("transpose", {x}, Attrs::make(attrs));
+template <class A>
+AttrsRef attrs_of(const ConvAttrs& fields) {
+  A attrs;
+  static_cast<ConvAttrs&>(attrs) = fields;
+  return Attrs::make(attrs);
 }
 
-bool is_plain(const Conv2DAttrs& attrs) {
-  return attrs.data_layout == "NCHW" && attrs.kernel_layout == "OIHW" &&
-         (attrs.out_layout.empty() || attrs.out_layout == "NCHW");
+// The letters of a layout without blocks.
+bool is_order(const std::string& layout, size_t rank) { return layout.size() == rank + 2; }
+
+std::optional<PlainConv> plain_conv(const OpCall& call, const ConvAttrs& attrs, size_t rank) {
+  te::TensorInfo data = call.tensor(0), weight = call.tensor(1), result = call.result();
+  PlainConv conv;
+  conv.space = spatial_axes(rank);
+  conv.data = attrs.data_layout;
+  conv.kernel = attrs.kernel_layout;
+  conv.out = attrs.out_layout.empty() ? conv.data : std::string(attrs.out_layout);
+  if (!is_order(conv.data, rank) || !is_order(conv.kernel, rank) || !is_order(conv.out, rank) ||
+      weight.dtype != data.dtype || result.dtype != data.dtype)
+    return {};
+  for (char axis : conv.space) {
+    Dim extent = data.dims[conv.data.find(axis)];
+    Dim taps = weight.dims[conv.kernel.find(axis)];
+    Dim count = result.dims[conv.out.find(axis)];
+    if (!extent.is_int() || !taps.is_int() || !count.is_int()) return {};
+    conv.extents.push_back(extent.as_int());
+    conv.taps.push_back(taps.as_int());
+    conv.counts.push_back(count.as_int());
+    if (conv.extents.back() < 1 || conv.taps.back() < 1 || conv.counts.back() < 1) return {};
+  }
+  conv.strides = spatial_attr(attrs.strides, rank, "strides");
+  conv.dilation = spatial_attr(attrs.dilation, rank, "dilation");
+  conv.padding = padding_attr(attrs.padding, rank);
+  conv.groups = attrs.groups;
+  for (size_t d = 0; d < rank; ++d) {
+    if (conv.padding.before[d] < 0 || conv.padding.after[d] < 0) return {};
+  }
+  Dim in = weight.dims[conv.kernel.find('I')], out = weight.dims[conv.kernel.find('O')];
+  if (in.is_int()) conv.channels_in = in.as_int();
+  if (out.is_int()) conv.channels_out = out.as_int();
+  conv.dtype = data.dtype;
+  return conv;
+}
+
+// The transposed convolution, for those that `spread_gradient` does not write.
+ExprRef transposed_gradient(const PlainConv& conv, const ExprRef& gradient, const ExprRef& weight) {
+  Conv2DTransposeAttrs base;
+  ConvAttrs& attrs = base;
+  attrs.strides = conv.strides;
+  attrs.dilation = conv.dilation;
+  attrs.groups = conv.groups;
+  attrs.data_layout = conv.out;
+  attrs.out_layout = conv.data;
+  // The weight's output channels are those that come in.
+  std::string letters = conv.kernel;
+  std::swap(letters[letters.find('O')], letters[letters.find('I')]);
+  attrs.kernel_layout = letters;
+  attrs.padding = conv.padding.before;
+  attrs.padding.insert(attrs.padding.end(), conv.padding.after.begin(), conv.padding.after.end());
+  attrs.output_padding.clear();
+  for (size_t d = 0; d < conv.rank(); ++d) {
+    int64_t reach = (conv.counts[d] - 1) * conv.strides[d] +
+                    (conv.taps[d] - 1) * conv.dilation[d] + 1 - conv.padding.before[d] -
+                    conv.padding.after[d];
+    // The elements that the last window leaves over.
+    attrs.output_padding.push_back(conv.extents[d] - reach);
+  }
+  AttrsRef made = conv.rank() == 1   ? attrs_of<Conv1DTransposeAttrs>(attrs)
+                  : conv.rank() == 2 ? attrs_of<Conv2DTransposeAttrs>(attrs)
+                                     : attrs_of<Conv3DTransposeAttrs>(attrs);
+  return call_op("nn.conv" + std::to_string(conv.rank()) + "d_transpose", {gradient, weight}, made);
+}
+
+// A convolution of the data with the gradient: samples are what it sums over, and the taps are its
+// places. Channels lie side by side, so that they fill vectors. Null if its windows would begin
+// behind the data.
+ExprRef weight_gradient(const PlainConv& conv, ExprRef data, const ExprRef& gradient) {
+  Conv2DAttrs base;
+  ConvAttrs& attrs = base;
+  attrs.strides = conv.dilation;
+  attrs.dilation = conv.strides;
+  std::vector<int64_t> after;
+  attrs.padding.clear();
+  for (size_t d = 0; d < conv.rank(); ++d) {
+    const size_t axis = conv.data.find(conv.space[d]);
+    const int64_t before = conv.padding.before[d], extent = conv.extents[d];
+    const int64_t steps = (conv.counts[d] - 1) * conv.strides[d] + 1;
+    const int64_t reach = steps + (conv.taps[d] - 1) * conv.dilation[d];
+    attrs.padding.push_back(before);
+    if (conv.taps[d] == 1 && before == 0 && steps <= extent) {
+      // One tap reads only these.
+      if (steps != extent || conv.strides[d] != 1)
+        data = cut_along(data, axis, 0, steps, conv.strides[d]);
+      attrs.dilation[d] = 1;
+      after.push_back(0);
+    } else if (reach >= extent + before) {
+      after.push_back(reach - extent - before);
+    } else {
+      if (reach <= before) return {};
+      data = cut_along(data, axis, 0, reach - before);
+      after.push_back(0);
+    }
+  }
+  attrs.padding.insert(attrs.padding.end(), after.begin(), after.end());
+  attrs.data_layout = "C" + conv.space + "N";
+  attrs.kernel_layout = "I" + conv.space + "O";
+  const std::string channels_last = "N" + conv.space + "C";
+  ExprRef sum = make_conv(in_order(data, conv.data, channels_last),
+                          in_order(gradient, conv.out, channels_last), attrs, conv.rank());
+  return in_order(sum, "O" + conv.space + "I", conv.kernel);
 }
 
 }  // namespace
 
-std::vector<ExprRef> conv2d_gradient(const GradientCall& call) {
-  const auto& attrs = call.attrs<Conv2DAttrs>();
-  te::TensorInfo data = call.call.tensor(0);
-  te::TensorInfo weight = call.call.tensor(1);
-  te::TensorInfo result = call.call.result();
-  bool known = is_plain(attrs) && weight.dtype == data.dtype && result.dtype == data.dtype;
-  for (size_t d = 2; d < 4; ++d) {
-    known = known && data.dims[d].is_int() && weight.dims[d].is_int() && result.dims[d].is_int();
-  }
-  if (!known) return derived_gradients(call);
+ExprRef make_conv(const ExprRef& data, const ExprRef& weight, const ConvAttrs& attrs, size_t rank) {
+  AttrsRef made = rank == 1   ? attrs_of<Conv1DAttrs>(attrs)
+                  : rank == 2 ? attrs_of<Conv2DAttrs>(attrs)
+                              : attrs_of<Conv3DAttrs>(attrs);
+  return call_op("nn.conv" + std::to_string(rank) + "d", {data, weight}, made);
+}
 
-  std::vector<int64_t> strides = spatial_attr(attrs.strides, 2, "strides");
-  std::vector<int64_t> dilation = spatial_attr(attrs.dilation, 2, "dilation");
-  Padding padding = padding_attr(attrs.padding, 2);
-  Conv2DTransposeAttrs back;
-  back.strides = strides;
-  back.dilation = dilation;
-  back.padding = attrs.padding;
-  back.groups = attrs.groups;
-  back.output_padding.clear();
-  StridedSliceAttrs taps;
-  taps.begin.value = {0, 0};
-  taps.axes = {2, 3};
-  for (size_t d = 0; d < 2; ++d) {
-    int64_t extent = data.dims[d + 2].as_int();
-    int64_t size = weight.dims[d + 2].as_int();
-    int64_t count = result.dims[d + 2].as_int();
-    int64_t around = padding.before[d] + padding.after[d];
-    // The elements that the last window leaves over.
-    back.output_padding.push_back(
-        extent - ((count - 1) * strides[d] + (size - 1) * dilation[d] + 1 - around));
-    taps.end.value.push_back(size);
-  }
-  ExprRef of_data =
-      call_op("nn.conv2d_transpose", {call.gradient(), call.args[1]}, Attrs::make(back));
-  if (attrs.groups != 1) return {of_data, derived_gradients(call)[1]};
+ExprRef in_order(const ExprRef& x, const std::string& letters, const std::string& wanted) {
+  if (letters == wanted) return x;
+  TransposeAttrs attrs;
+  attrs.axes.emplace();
+  for (char axis : wanted) attrs.axes->push_back(static_cast<int64_t>(letters.find(axis)));
+  return call_op("transpose", {x}, Attrs::make(attrs));
+}
 
-  Conv2DAttrs across;
-  across.strides = dilation;
-  across.dilation = strides;
-  across.padding = attrs.padding;
-  ExprRef of_weight =
-      call_op("nn.conv2d", {samples_last(call.args[0]), samples_last(call.gradient())},
-              Attrs::make(across));
-  of_weight = call_op("strided_slice", {of_weight}, Attrs::make(taps));
-  return {of_data, samples_last(of_weight)};
+ExprRef cut_along(const ExprRef& x, size_t axis, int64_t begin, int64_t end, int64_t step) {
+  StridedSliceAttrs attrs;
+  attrs.begin.value = {begin};
+  attrs.end.value = {end};
+  attrs.strides = std::vector<int64_t>{step};
+  attrs.axes = {static_cast<int64_t>(axis)};
+  return call_op("strided_slice", {x}, Attrs::make(attrs));
+}
+
+std::vector<ExprRef> conv_gradient(const GradientCall& call, const ConvAttrs& attrs, size_t rank) {
+  const std::optional<PlainConv> conv = plain_conv(call.call, attrs, rank);
+  if (!conv) return derived_gradients(call);
+  ExprRef of_data, of_weight;
+  if (conv->groups == 1) {
+    of_data = spread_gradient(*conv, call.gradient(), call.args[1]);
+    of_weight = weight_gradient(*conv, call.args[0], call.gradient());
+  }
+  if (!of_data) of_data = transposed_gradient(*conv, call.gradient(), call.args[1]);
+  if (!of_weight) of_weight = derived_gradients(call)[1];
+  return {of_data, of_weight};
 }
 
 }  // namespace relay
