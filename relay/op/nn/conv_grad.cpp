@@ -81,7 +81,8 @@ ExprRef transposed_gradient(const PlainConv& conv, const ExprRef& gradient, cons
 }
 
 // A convolution of the data with the gradient: samples are what it sums over, and the taps are its
-// places. Channels lie side by side, so that they fill vectors. Null if its windows would begin
+// places. The channels that fill vectors lie side by side: those of the data if it has them last,
+// else those of the gradient, and then the data is read as it is. Null if its windows would begin
 // behind the data.
 ExprRef weight_gradient(const PlainConv& conv, ExprRef data, const ExprRef& gradient) {
   Conv2DAttrs base;
@@ -111,12 +112,16 @@ ExprRef weight_gradient(const PlainConv& conv, ExprRef data, const ExprRef& grad
     }
   }
   attrs.padding.insert(attrs.padding.end(), after.begin(), after.end());
-  attrs.data_layout = "C" + conv.space + "N";
+  std::string letters = conv.data;
+  std::swap(letters[letters.find('N')], letters[letters.find('C')]);
+  attrs.data_layout = letters;
   attrs.kernel_layout = "I" + conv.space + "O";
-  const std::string channels_last = "N" + conv.space + "C";
-  ExprRef sum = make_conv(in_order(data, conv.data, channels_last),
-                          in_order(gradient, conv.out, channels_last), attrs, conv.rank());
-  return in_order(sum, "O" + conv.space + "I", conv.kernel);
+  const bool data_fills = conv.data.back() == 'C';
+  attrs.out_layout = data_fills ? "C" + conv.space + "N" : "N" + conv.space + "C";
+  ExprRef sum = make_conv(data, in_order(gradient, conv.out, "N" + conv.space + "C"), attrs,
+                          conv.rank());
+  return in_order(sum, (data_fills ? "O" : "I") + conv.space + (data_fills ? "I" : "O"),
+                  conv.kernel);
 }
 
 }  // namespace
