@@ -274,10 +274,12 @@ void unpack_fields(Function& function) {
            function.code[end].a == from && target[end] == 0) {
       fields = std::max(fields, function.code[end++].b + 1);
     }
-    constexpr uint32_t kMostFields = 64;
-    std::vector<uint32_t> to(fields, kNone);
-    bool distinct = fields <= kMostFields && last[from] == end - 1;
-    for (uint32_t k = i; k < end; ++k) {
+    // A few fields far behind in a wide tuple are cheaper to copy.
+    constexpr uint32_t kFewFields = 64;
+    const bool most = fields <= kFewFields || fields / 2 <= end - i;
+    bool distinct = most && last[from] == end - 1;
+    std::vector<uint32_t> to(distinct ? fields : 0, kNone);
+    for (uint32_t k = i; distinct && k < end; ++k) {
       const Instruction& field = function.code[k];
       distinct &= to[field.b] == kNone && field.dst != from;
       to[field.b] = field.dst;

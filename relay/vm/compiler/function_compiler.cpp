@@ -70,8 +70,10 @@ void FunctionCompiler::write_unit() {
 void FunctionCompiler::advance_region(std::vector<Task>& tasks) {
   Task& task = tasks.back();
   auto steps = regions_.steps(task.region);
-  if (task.next_step == 0)
+  if (task.next_step == 0) {
+    unit_->fields.clear();  // those of another branch
     task.tail_step = task.tail ? regions_.tail_step(task.region) : steps.size();
+  }
   while (task.next_step < steps.size()) {
     const Regions::Step& step = steps[task.next_step++];
     const Expr* expr = regions_.expr(step.node);
@@ -225,7 +227,7 @@ bool FunctionCompiler::write_node(uint32_t node, bool tail) {
       if (tuple.kind == Known::Kind::kTuple) {
         unit_->nodes[node] = (*tuple.fields)[index];
       } else {
-        value(Op::kField, to_register(tuple), index);
+        unit_->nodes[node] = Known::in_register(field_of(to_register(tuple), index));
       }
       return false;
     }

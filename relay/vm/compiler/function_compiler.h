@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,8 @@ class FunctionCompiler {
     std::vector<uint32_t> members;                     // nodes whose groups are in it
     std::unordered_map<uint32_t, uint32_t> in_graph;   // node → serial number of its graph
     std::unordered_map<uint32_t, uint32_t> inputs;     // register → tensor of the graph
+    // Fields of tuples that are in registers: (tuple, index) → register, for this graph's groups.
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> fields;
     std::unordered_map<uint32_t, uint32_t> constants;  // constant → tensor of the graph
     std::vector<uint32_t> input_registers;             // of the graph, in order
     std::string graph_name;
@@ -126,6 +129,7 @@ class FunctionCompiler {
   bool add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                     std::span<const GroupArgument> arguments);
   void flatten(const Known& known, const TypeRef& type, std::vector<GroupArgument>& out);
+  uint32_t field_of(uint32_t tuple, uint32_t index);
   bool waits(const Known& known) const;
   static void set_devices(std::vector<GroupArgument>& arguments, const Type* type,
                           const DeviceTree& devices, size_t& next);

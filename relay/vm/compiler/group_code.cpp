@@ -58,11 +58,20 @@ void FunctionCompiler::flatten(const Known& known, const TypeRef& type,
     for (size_t i = 0; i < fields.size(); ++i) flatten((*known.fields)[i], fields[i], out);
     return;
   }
+  // All fields of one tuple follow one another, so that they can be taken out of it.
   uint32_t reg = to_register(known);
-  for (size_t i = 0; i < fields.size(); ++i) {
-    uint32_t field = code_->emit_value(Op::kField, reg, static_cast<uint32_t>(i));
-    flatten(Known::in_register(field), fields[i], out);
-  }
+  std::vector<uint32_t> parts;
+  for (uint32_t i = 0; i < fields.size(); ++i) parts.push_back(field_of(reg, i));
+  for (size_t i = 0; i < fields.size(); ++i)
+    flatten(Known::in_register(parts[i]), fields[i], out);
+}
+
+// The register of a field. Groups of a graph share it: a field that each of them reads by itself
+// would have several holders, and results could not take over its memory.
+uint32_t FunctionCompiler::field_of(uint32_t tuple, uint32_t index) {
+  auto [entry, added] = unit_->fields.try_emplace({tuple, index});
+  if (added) entry->second = code_->emit_value(Op::kField, tuple, index);
+  return entry->second;
 }
 
 // True if the graph under construction computes the tensor.
@@ -462,6 +471,7 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
 }
 
 void FunctionCompiler::run_graph() {
+  unit_->fields.clear();
   if (!unit_->graph) return;
   std::unique_ptr<graph::Builder> graph = std::move(unit_->graph);
   std::vector<uint32_t> outputs;    // tensors
