@@ -49,7 +49,7 @@ def relay_step(model, threads):
     new = scope.let("new", relay.GlobalVar("update")(variables[0], relay.TupleGetItem(found, 1), variables[1]))
     scope.ret(relay.Tuple([relay.TupleGetItem(new, 0), relay.TupleGetItem(new, 1), relay.TupleGetItem(found, 0)]))
     mod["step"] = relay.Function([*variables, *batch], scope.get())
-    run, first = relay.compile(mod, entry="step", threads=threads), relay.compile(mod, entry="initial")
+    run, first = relay.compile(mod, entry="step", threads=threads, donate=("p", "state")), relay.compile(mod, entry="initial")
     weights = tuple(model.weights().values())
     kept = [weights, first(weights)]
 

@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 
 #include <relay/runtime/dlpack.h>
+#include <relay/runtime/hand_over.h>
 
 namespace relay::python {
 
@@ -302,6 +303,24 @@ NDArray array_of(nb::handle object, std::optional<DType> wanted) {
     if (device != 1) refuse(object, "it is on another device; bring it to the processor first");
   }
   return fit(array_of_numpy(object, numpy_array_of(object)));
+}
+
+NDArray given_array(nb::handle object) {
+  if (Py_TYPE(object.ptr()) != reinterpret_cast<PyTypeObject*>(numpy_array_type())) return {};
+  nb::object base = object.attr("base");
+  ResultMemory* memory = nullptr;
+  if (!nb::try_cast(base, memory) || memory == nullptr || !memory->writeable) return {};
+  const NDArray& own = memory->array;
+  if (!own.unique() || !own.is_contiguous() || own.size() == 0 ||
+      own.memory_bytes() != own.byte_size())
+    return {};
+  // A part of it, or the same in another shape, stays a view.
+  NDArray seen = wrapped_buffer(object);
+  if (!seen || seen.raw() != own.raw() || seen.dtype() != own.dtype() || !seen.is_contiguous() ||
+      !std::equal(seen.shape().begin(), seen.shape().end(), own.shape().begin(),
+                  own.shape().end()))
+    return {};
+  return hand_over(own);
 }
 
 nb::object numpy_of(const NDArray& source, bool writeable) {

@@ -11,6 +11,9 @@ namespace relay::python {
 /// and lists of numbers get the `wanted` dtype as in `plain_array`; an array of another dtype is
 /// converted. Throws Refusal (numbers.h) with the reason.
 NDArray array_of(nb::handle object, std::optional<DType> wanted = {});
+/// The memory of a program's result, handed over so that another result may be written over it;
+/// empty for every other object.
+NDArray given_array(nb::handle object);
 /// What NumPy makes of an object; throws Refusal.
 nb::object numpy_array_of(nb::handle object);
 /// A NumPy array of the same memory.

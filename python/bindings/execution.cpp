@@ -15,6 +15,7 @@
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/infer/runtime/type_checks.h>
+#include <relay/runtime/hand_over.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/typed_closure.h>
 #include <relay/transform/pass_context.h>
@@ -32,8 +33,10 @@ constexpr int kMostLevel = 4;  // of optimisation; contexts may have more, for p
 /// A compiled program.
 class Program {
  public:
-  Program(std::shared_ptr<const vm::Executable> executable, int threads)
-      : machines_(std::make_shared<Machines>(std::move(executable), threads)) {}
+  Program(std::shared_ptr<const vm::Executable> executable, int threads,
+          std::vector<bool> donated = {})
+      : machines_(std::make_shared<Machines>(std::move(executable), threads)),
+        donated_(std::move(donated)) {}
 
   const vm::Executable& executable() const { return machines_->executable(); }
 
@@ -52,15 +55,20 @@ class Program {
     return {machines_, &entry.params};
   }
 
-  nb::object run(const vm::Entry& entry, std::span<const Value> arguments,
+  /// True for each parameter of the first entry whose memory results may take over.
+  const std::vector<bool>& donated() const { return donated_; }
+
+  nb::object run(const vm::Entry& entry, std::vector<Value> arguments,
                  vm::Profile* profile = nullptr) {
     Value result = machines_->with(
-        [&](vm::Machine& machine) { return machine.run(entry, arguments); }, profile);
+        [&](vm::Machine& machine) { return machine.run_with(entry, std::move(arguments)); },
+        profile);
     return object_of_value(std::move(result), machines_, {check(entry), &entry.result.type});
   }
 
  private:
   std::shared_ptr<Machines> machines_;
+  std::vector<bool> donated_;
 };
 
 std::string signature_of(const vm::Entry& entry) {
@@ -71,9 +79,52 @@ std::string signature_of(const vm::Entry& entry) {
   return text + ")";
 }
 
+/// Memory of an argument, and true if results may be written over it.
+struct MemoryRange {
+  const std::byte* begin;
+  const std::byte* end;
+  bool given;
+};
+
+void add_memory(const Value& value, bool given, std::vector<MemoryRange>& out) {
+  std::vector<const Value*> open{&value};
+  while (!open.empty()) {
+    const Value& one = *open.back();
+    open.pop_back();
+    if (one.is_tuple()) {
+      for (const Value& field : one.fields()) open.push_back(&field);
+    } else if (one.is_tensor() && !one.is_scalar()) {
+      NDArray array = one.array();
+      const auto* begin = static_cast<const std::byte*>(array.raw()) - array.byte_offset();
+      out.push_back({begin, begin + array.memory_bytes(), given && is_handed_over(array.raw())});
+    }
+  }
+}
+
+/// Memory that is given away must be nobody else's in the call.
+void refuse_shared_gifts(const vm::Entry& entry, std::span<const Value> values,
+                         const std::vector<bool>& donated) {
+  std::vector<MemoryRange> ranges;
+  for (size_t i = 0; i < values.size(); ++i) add_memory(values[i], donated[i], ranges);
+  std::sort(ranges.begin(), ranges.end(), [](const MemoryRange& a, const MemoryRange& b) {
+    return std::less<>()(a.begin, b.begin);
+  });
+  MemoryRange reach{nullptr, nullptr, false};
+  for (const MemoryRange& range : ranges) {
+    if (std::less<>()(range.begin, reach.end) && (range.given || reach.given)) {
+      throw nb::value_error(("@" + entry.name +
+                             " is to write results over an array that it is given twice: two "
+                             "arguments share memory, and one of them is donated")
+                                .c_str());
+    }
+    if (std::less<>()(reach.end, range.end)) reach = range;
+  }
+}
+
 std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
                                   const vm::Entry& entry, const nb::args& args,
-                                  const nb::kwargs& kwargs) {
+                                  const nb::kwargs& kwargs,
+                                  const std::vector<bool>& donated = {}) {
   const auto& params = entry.params.parts;
   auto signature = [&] { return signature_of(entry); };
   if (args.size() > params.size()) {
@@ -85,7 +136,8 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
   Memory memory = memory_of_arguments(entry.result.type);
   std::vector<Value> values(params.size());
   auto convert = [&](nb::handle object, size_t i) {
-    values[i] = named_value(object, {check, &params[i].type}, memory, [&] {
+    const bool given = !donated.empty() && donated[i] && memory == Memory::kShared;
+    values[i] = named_value(object, {check, &params[i].type}, given ? Memory::kGiven : memory, [&] {
       return "argument " + std::to_string(i + 1) + " of @" + entry.name + ", %" + params[i].what;
     });
   };
@@ -111,6 +163,7 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
     if (!values[i])
       throw nb::type_error((signature() + " needs a value for " + params[i].what).c_str());
   }
+  if (!donated.empty()) refuse_shared_gifts(entry, values, donated);
   return values;
 }
 
@@ -156,6 +209,40 @@ NamedTensors params_of(nb::handle object, const Module& module, Name entry) {
   return params;
 }
 
+/// For each parameter that the program keeps, true if `given` names it: by name, or by its position
+/// among them.
+std::vector<bool> donated_parameters(nb::handle given, const vm::Entry& entry) {
+  const auto& params = entry.params.parts;
+  std::vector<bool> donated(params.size());
+  bool any = false;
+  for (nb::handle item : nb::iter(given)) {
+    any = true;
+    std::string name;
+    int64_t position = -1;
+    if (nb::try_cast(item, name)) {
+      bool found = false;
+      for (size_t i = 0; i < params.size(); ++i) {
+        if (params[i].what != name) continue;
+        donated[i] = found = true;
+      }
+      if (!found)
+        throw nb::value_error(
+            ("donate: " + signature_of(entry) + " has no parameter " + name).c_str());
+    } else if (!PyBool_Check(item.ptr()) && nb::try_cast(item, position)) {
+      if (position < 0 || position >= static_cast<int64_t>(params.size())) {
+        throw nb::value_error(("donate: " + signature_of(entry) + " has no parameter at position " +
+                               std::to_string(position))
+                                  .c_str());
+      }
+      donated[static_cast<size_t>(position)] = true;
+    } else {
+      throw nb::type_error(
+          ("donate holds names and positions of parameters, not " + shown(item)).c_str());
+    }
+  }
+  return any ? donated : std::vector<bool>();
+}
+
 /// The function specialised for its declared types, `params` its constants.
 Module closed_program(const Module& module, Name entry, const NamedTensors& params) {
   const Function& function = *module.function(entry);
@@ -180,7 +267,8 @@ void bind_execution(nb::module_& m) {
       .def("__call__",
            [](Program& self, nb::args args, nb::kwargs kwargs) {
              const vm::Entry& entry = self.executable().entries.front();
-             return self.run(entry, bind_arguments(self.check(entry), entry, args, kwargs));
+             return self.run(entry, bind_arguments(self.check(entry), entry, args, kwargs,
+                                                   self.donated()));
            })
       .def(
           "call",
@@ -262,7 +350,8 @@ void bind_execution(nb::module_& m) {
   m.def(
       "compile",
       [](const Module& module, nb::handle given, const std::string& target,
-         std::optional<int> opt_level, std::optional<std::string> entry, int threads, bool cache) {
+         std::optional<int> opt_level, std::optional<std::string> entry, int threads, bool cache,
+         nb::handle donate) {
         vm::CompileOptions options;
         options.target = codegen::Target::parse(target);
         if (opt_level) {
@@ -277,11 +366,12 @@ void bind_execution(nb::module_& m) {
         NamedTensors params = params_of(given, copy, name);
         std::vector<Diagnostic> warnings;
         options.warnings = &warnings;
-        auto program = without_lock([&] {
+        std::shared_ptr<const vm::Executable> made = without_lock([&] {
           Module closed = closed_program(copy, name, params);
-          return std::make_unique<Program>(with_operators(vm::compile(closed, name, options)),
-                                           threads);
+          return with_operators(vm::compile(closed, name, options));
         });
+        auto program = std::make_unique<Program>(
+            made, threads, donated_parameters(donate, made->entries.front()));
         for (const Diagnostic& warning : warnings) {
           if (PyErr_WarnEx(PyExc_UserWarning, render(warning).c_str(), 1) != 0)
             throw nb::python_error();
@@ -290,7 +380,7 @@ void bind_execution(nb::module_& m) {
       },
       nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",
       nb::arg("opt_level") = nb::none(), nb::arg("entry") = nb::none(), nb::arg("threads") = 0,
-      nb::arg("cache") = true,
+      nb::arg("cache") = true, nb::arg("donate") = nb::tuple(),
       "Compiles a function and what it calls. `params` are constants of the result, by the names "
       "of parameters.");
   m.def(

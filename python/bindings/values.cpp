@@ -118,6 +118,9 @@ Value value_of(nb::handle object, const KnownType& wanted, Memory memory) {
   if (plain && kind == TypeInfo::Kind::kTensor && wanted.type->dtype.valid())
     dtype = wanted.type->dtype;
   try {
+    if (memory == Memory::kGiven) {
+      if (NDArray given = given_array(object)) return Value(std::move(given));
+    }
     NDArray array = array_of(object, dtype);
     return Value(memory == Memory::kOwn && !plain ? array.copy() : array);
   } catch (const Refusal&) {

@@ -27,8 +27,9 @@ nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine
                            const KnownType& type);
 
 /// The owner of the arrays in a value. A function, a data value or a reference lives on after a
-/// call, and its contents must not change with an array of the caller's.
-enum class Memory { kShared, kOwn };
+/// call, and its contents must not change with an array of the caller's. Memory that is given is the
+/// program's from then on, if a program made it.
+enum class Memory { kShared, kOwn, kGiven };
 /// The way in which a call with such a result type takes its arguments.
 Memory memory_of_arguments(const TypeInfo& result);
 

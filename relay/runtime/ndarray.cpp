@@ -1,3 +1,4 @@
+#include <relay/runtime/hand_over.h>
 #include <relay/runtime/memory.h>
 #include <relay/runtime/ndarray.h>
 #include <relay/runtime/pool.h>
@@ -306,8 +307,11 @@ bool NDArray::unique() const {
   if (object->refs_.load(std::memory_order_acquire) != 1) return false;
   const NDArrayObject* root = object->root_;
   // Foreign memory, for which nothing was charged, also belongs to its owner.
-  if (root == nullptr) return object->charged_ != 0;
-  return root->refs_.load(std::memory_order_acquire) == 1 && root->charged_ != 0;
+  auto ours = [](const NDArrayObject* owner) {
+    return owner->charged_ != 0 || is_handed_over(owner->deleter_);
+  };
+  if (root == nullptr) return ours(object);
+  return root->refs_.load(std::memory_order_acquire) == 1 && ours(root);
 }
 
 void NDArray::throw_wrong_type(DType asked) const {

@@ -417,9 +417,22 @@ L_NoMatch:
 
 Value Interpreter::run(const LinkedFunction& function, const Value& closure,
                        std::span<const Value> arguments) {
-  if (arguments.size() != function.source->num_params) {
-    throw Error(wrong_count(*function.source, arguments.size()));
-  }
+  return run_with(function, closure, arguments.size(), [&](Slot* to) {
+    for (const Value& argument : arguments)
+      copy_slot(*to++, reinterpret_cast<const Slot&>(argument));
+  });
+}
+
+Value Interpreter::run(const LinkedFunction& function, const Value& closure,
+                       std::vector<Value> arguments) {
+  return run_with(function, closure, arguments.size(), [&](Slot* to) {
+    for (Value& argument : arguments) move_slot(*to++, reinterpret_cast<Slot&>(argument));
+  });
+}
+
+Value Interpreter::run_with(const LinkedFunction& function, const Value& closure, size_t count,
+                            const std::function<void(Slot* registers)>& bind) {
+  if (count != function.source->num_params) throw Error(wrong_count(*function.source, count));
   RELAY_CHECK(frame_ == nullptr, "a machine runs one program at a time");
   struct Others {
     Interpreter& self;
@@ -431,10 +444,7 @@ Value Interpreter::run(const LinkedFunction& function, const Value& closure,
     if (closure) use(as_machine_closure(closure).image);
     frame_ = push_segment(nullptr, &function, nullptr);
     if (closure) copy_slot(frame_->closure, reinterpret_cast<const Slot&>(closure));
-    Slot* to = frame_->registers();
-    for (const Value& argument : arguments) {
-      copy_slot(*to++, reinterpret_cast<const Slot&>(argument));
-    }
+    bind(frame_->registers());
     at_ = nullptr;
     return loop();
   } catch (const Interrupted&) {

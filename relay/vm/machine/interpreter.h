@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,9 +49,14 @@ class Interpreter {
 
   /// Calls a function of `image` with a closure (or nothing). Throws RuntimeError with a trace.
   Value run(const LinkedFunction& function, const Value& closure, std::span<const Value> arguments);
+  /// The same, with arguments that it uses up.
+  Value run(const LinkedFunction& function, const Value& closure, std::vector<Value> arguments);
   void set_profile(Profile* profile);
 
  private:
+  Value run_with(const LinkedFunction& function, const Value& closure, size_t count,
+                 const std::function<void(Slot* registers)>& bind);
+
   // Another executable whose closures run here, or our own. The image of another one is held while
   // something runs; between runs only the closures keep it.
   struct Loaded {

@@ -29,11 +29,11 @@ class Machine::State {
   Interpreter interpreter;
   Profile* profile = nullptr;
 
-  Value run(const LinkedFunction& function, const Value& closure,
-            std::span<const Value> arguments) {
-    if (profile == nullptr) return interpreter.run(function, closure, arguments);
+  template <class Arguments>
+  Value run(const LinkedFunction& function, const Value& closure, Arguments arguments) {
+    if (profile == nullptr) return interpreter.run(function, closure, std::move(arguments));
     uint64_t begin = now_ns();
-    Value result = interpreter.run(function, closure, arguments);
+    Value result = interpreter.run(function, closure, std::move(arguments));
     profile->total_nanoseconds += now_ns() - begin;
     return result;
   }
@@ -55,7 +55,7 @@ const Entry& Machine::entry(std::string_view name) const {
               (known.empty() ? "" : "; it has " + known));
 }
 
-Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
+void Machine::check_arguments(const Entry& entry, std::span<const Value> arguments) const {
   const std::vector<TypeCheck::Part>& params = entry.params.parts;
   if (arguments.size() != params.size()) {
     throw Error("@" + entry.name + " takes " + std::to_string(params.size()) +
@@ -75,11 +75,25 @@ Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
           return position_span(executable(), part.position, sources);
         }));
   }
-  Value result = state_->run(state_->image->functions[entry.function], Value(), arguments);
+}
+
+Value Machine::leave(const Entry& entry, Value result) const {
   if (result.is_tensor()) return result;
   return leave_program(std::move(result),
                        {std::shared_ptr<const TypeCheck>(state_->image->executable, &entry.params),
                         &entry.result.type});
+}
+
+Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
+  check_arguments(entry, arguments);
+  return leave(entry,
+               state_->run(state_->image->functions[entry.function], Value(), arguments));
+}
+
+Value Machine::run_with(const Entry& entry, std::vector<Value> arguments) {
+  check_arguments(entry, arguments);
+  return leave(entry, state_->run(state_->image->functions[entry.function], Value(),
+                                  std::move(arguments)));
 }
 
 Value Machine::run(std::string_view name, std::span<const Value> arguments) {

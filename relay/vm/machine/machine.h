@@ -66,6 +66,9 @@ class Machine {
   /// with position and call trace if the program fails. The machine stays usable.
   Value run(const Entry& entry, std::span<const Value> arguments);
   Value run(std::string_view entry, std::span<const Value> arguments);
+  /// The same for arguments that the caller has no use for any more: results may be written over
+  /// tensors that nobody else holds.
+  Value run_with(const Entry& entry, std::vector<Value> arguments);
   /// Calls a closure that a run returned (of this or another executable). Throws Error for
   /// arguments that do not fit its type.
   Value call(const Value& closure, std::span<const Value> arguments);
@@ -74,6 +77,9 @@ class Machine {
   void set_profile(Profile* profile);
 
  private:
+  void check_arguments(const Entry& entry, std::span<const Value> arguments) const;
+  Value leave(const Entry& entry, Value result) const;
+
   class State;
   std::unique_ptr<State> state_;
 };
