@@ -194,6 +194,22 @@ TEST(OpGradientRules, ConvolutionsWithSteps) {
   });
 }
 
+TEST(OpGradientRules, TransposedConvolutions) {
+  check({
+      conv("conv2d_transpose", "2, 3, 4, 4", "3, 2, 3, 3", ""),
+      conv("conv2d_transpose", "2, 3, 4, 5", "3, 2, 4, 4", "strides=[2, 2], padding=[1, 1]"),
+      conv("conv2d_transpose", "2, 3, 4, 5", "3, 2, 3, 3",
+           "strides=[2, 3], padding=[1, 0], output_padding=[1, 2]"),
+      conv("conv2d_transpose", "1, 2, 3, 3", "2, 2, 1, 1", "strides=[2, 2]"),
+      conv("conv2d_transpose", "2, 3, 4, 4", "3, 2, 3, 2", "dilation=[2, 1]"),
+      conv("conv2d_transpose", "2, 4, 4, 3", "3, 2, 3, 3",
+           "strides=[2, 2], data_layout=\"NHWC\", kernel_layout=\"IOHW\""),
+      conv("conv2d_transpose", "2, 4, 3, 3", "4, 2, 3, 3", "groups=2, strides=[2, 2]"),
+      conv("conv1d_transpose", "2, 3, 5", "3, 2, 4", "strides=[2], padding=[1]"),
+      conv("conv3d_transpose", "1, 2, 2, 3, 2", "2, 2, 2, 2, 3", "strides=[2, 1, 2]"),
+  });
+}
+
 TEST(OpGradientRules, ConvolutionsInGroups) {
   check({
       conv("conv2d", "2, 4, 6, 6", "4, 1, 3, 3", "groups=4, padding=[1, 1]"),

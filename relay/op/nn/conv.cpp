@@ -279,9 +279,11 @@ AttrsRef take_padding(const OpCall& call, const PaddingWidths& widths, double va
 
 template <class A, size_t kRank, bool kTransposed>
 OpBuilder& declare(OpBuilder& op) {
+  op.gradient([](const GradientCall& call) {
+    return kTransposed ? conv_transpose_gradient(call, call.attrs<A>(), kRank)
+                       : conv_gradient(call, call.attrs<A>(), kRank);
+  });
   if (!kTransposed) {
-    op.gradient(
-        [](const GradientCall& call) { return conv_gradient(call, call.attrs<A>(), kRank); });
     op.column(takes_padding(), [](const OpCall& call, const PaddingWidths& widths, double value) {
       return take_padding<A>(call, widths, value, kRank);
     });

@@ -14,6 +14,12 @@ AttrsRef attrs_of(const ConvAttrs& fields) {
   return Attrs::make(attrs);
 }
 
+AttrsRef conv_attrs(const ConvAttrs& attrs, size_t rank) {
+  return rank == 1   ? attrs_of<Conv1DAttrs>(attrs)
+         : rank == 2 ? attrs_of<Conv2DAttrs>(attrs)
+                     : attrs_of<Conv3DAttrs>(attrs);
+}
+
 // The letters of a layout without blocks.
 bool is_order(const std::string& layout, size_t rank) { return layout.size() == rank + 2; }
 
@@ -127,10 +133,7 @@ ExprRef weight_gradient(const PlainConv& conv, ExprRef data, const ExprRef& grad
 }  // namespace
 
 ExprRef make_conv(const ExprRef& data, const ExprRef& weight, const ConvAttrs& attrs, size_t rank) {
-  AttrsRef made = rank == 1   ? attrs_of<Conv1DAttrs>(attrs)
-                  : rank == 2 ? attrs_of<Conv2DAttrs>(attrs)
-                              : attrs_of<Conv3DAttrs>(attrs);
-  return call_op("nn.conv" + std::to_string(rank) + "d", {data, weight}, made);
+  return call_op("nn.conv" + std::to_string(rank) + "d", {data, weight}, conv_attrs(attrs, rank));
 }
 
 ExprRef in_order(const ExprRef& x, const std::string& letters, const std::string& wanted) {
@@ -161,6 +164,41 @@ std::vector<ExprRef> conv_gradient(const GradientCall& call, const ConvAttrs& at
   if (!of_data) of_data = transposed_gradient(*conv, call.gradient(), call.args[1]);
   if (!of_weight) of_weight = derived_gradients(call)[1];
   return {of_data, of_weight};
+}
+
+std::vector<ExprRef> conv_transpose_gradient(const GradientCall& call, const ConvAttrs& attrs,
+                                             size_t rank) {
+  std::optional<PlainConv> conv = plain_conv(call.call, attrs, rank);
+  if (!conv) return derived_gradients(call);
+  // The convolution that this one is the gradient of: its data is the result here.
+  std::swap(conv->data, conv->out);
+  std::swap(conv->extents, conv->counts);
+  std::swap(conv->kernel[conv->kernel.find('O')], conv->kernel[conv->kernel.find('I')]);
+  Conv2DAttrs base;
+  ConvAttrs& back = base;
+  back.strides = conv->strides;
+  back.dilation = conv->dilation;
+  back.groups = conv->groups;
+  back.data_layout = conv->data;
+  back.kernel_layout = conv->kernel;
+  back.out_layout = conv->out;
+  back.padding = conv->padding.before;
+  back.padding.insert(back.padding.end(), conv->padding.after.begin(), conv->padding.after.end());
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t room = conv->extents[d] + conv->padding.before[d] + conv->padding.after[d] -
+                         (conv->taps[d] - 1) * conv->dilation[d] - 1;
+    // More elements at the end than a step takes: the convolution has another result.
+    if (room < 0 || room / conv->strides[d] + 1 != conv->counts[d]) return derived_gradients(call);
+  }
+  ExprRef of_weight;
+  if (conv->groups == 1) of_weight = weight_gradient(*conv, call.gradient(), call.args[0]);
+  if (!of_weight) {
+    const std::string name =
+        std::string(kGradientPrefix) + "nn.conv" + std::to_string(rank) + "d";
+    of_weight = make_projection(
+        call_op(name, {call.gradient(), call.args[1], call.args[0]}, conv_attrs(back, rank)), 1);
+  }
+  return {make_conv(call.gradient(), call.args[1], back, rank), of_weight};
 }
 
 }  // namespace relay

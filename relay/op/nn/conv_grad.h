@@ -17,6 +17,11 @@ namespace relay {
 /// dtypes have what is derived.
 std::vector<ExprRef> conv_gradient(const GradientCall& call, const ConvAttrs& attrs, size_t rank);
 
+/// The gradients of the transposed ones: that of the data is a convolution, and that of the weight
+/// as above, with data and gradient exchanged.
+std::vector<ExprRef> conv_transpose_gradient(const GradientCall& call, const ConvAttrs& attrs,
+                                             size_t rank);
+
 /// A convolution whose layouts are orders of axes without blocks, and whose extents along the
 /// window are known.
 struct PlainConv {
