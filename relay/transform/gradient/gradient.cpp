@@ -108,7 +108,7 @@ FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode m
   const Name own = whole.fresh_name("differentiated");
   whole.add_function(own, function);
   infer_types_or_throw(whole);
-  whole = grad::with_known_types(whole, own);
+  whole = grad::with_definitions(grad::with_known_types(whole, own));
   const FunctionRef typed(whole.function(own));
   grad::chosen_params(*typed, form);  // refuses positions that are none
   grad::require_float_result(*typed, form);
