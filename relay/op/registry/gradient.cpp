@@ -4,9 +4,11 @@
 #include <deque>
 #include <mutex>
 
+#include <relay/op/registry/gradient_values.h>
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
 #include <relay/tensor_expr/adjoint.h>
+#include <relay/tensor_expr/walk.h>
 
 namespace relay {
 
@@ -84,6 +86,76 @@ te::Computation derive(const Operator& op, const AttrsRef& attrs, std::vector<Ty
     result = given;
   }
   return te::adjoint(build_computation(OpCall(&op, attrs, std::move(inputs), result)));
+}
+
+/// True for each input that the outputs of a computation depend on by more than its extents.
+std::vector<bool> read_inputs(const te::Computation& computation) {
+  std::vector<bool> read(computation.inputs.size(), false);
+  std::vector<bool> live(computation.stages.size(), false);
+  auto use = [&](te::TensorId id) {
+    if (id.is_input()) {
+      read[static_cast<size_t>(id.index)] = true;
+    } else {
+      live[static_cast<size_t>(id.stage)] = true;
+    }
+  };
+  for (const te::Output& output : computation.outputs) use(output.tensor);
+  for (size_t i = computation.stages.size(); i-- > 0;) {
+    if (!live[i]) continue;
+    for (te::TensorId id : te::stage_reads(computation.stages[i])) use(id);
+  }
+  return read;
+}
+
+bool has_known_extents(const TypeRef& type) {
+  if (const auto* tuple = type->as<TupleType>()) {
+    return std::all_of(tuple->fields().begin(), tuple->fields().end(), has_known_extents);
+  }
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype() &&
+         std::all_of(tensor->dims().begin(), tensor->dims().end(),
+                     [](Dim dim) { return dim.is_int(); });
+}
+
+ExprRef zeros_in_place_of(const ExprRef& arg, const TypeRef& type) {
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) {
+    // A parameter or constant is there anyway.
+    const bool there = arg->is<Var>() || arg->is<Constant>();
+    return there ? arg : zeros_of(type.get(), arg);
+  }
+  std::vector<ExprRef> fields;
+  for (size_t k = 0; k < tuple->fields().size(); ++k) {
+    const ExprRef field = arg->is<Tuple>() ? arg->operands()[k]
+                                           : make_projection(arg, static_cast<uint32_t>(k));
+    fields.push_back(zeros_in_place_of(field, tuple->fields()[k]));
+  }
+  return relay::make_tuple(fields);
+}
+
+/// The arguments of a derived operator, with zeros for those that the derivative does not read: it
+/// has their types. Nothing is kept for it, and what gave them may be fused with its other users.
+void leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
+  const OpCall& typed = call.call;
+  std::vector<TypeRef> inputs;
+  for (size_t i = 0; i < typed.num_inputs(); ++i) {
+    inputs.push_back(typed.input(i));
+    if (!has_known_extents(inputs.back())) return;
+  }
+  std::vector<bool> read;
+  try {
+    read = read_inputs(derive(*typed.op(), typed.attrs_ref(), inputs, {}));
+  } catch (const te::NoAdjoint&) {
+    return;  // the operator's relation refuses it, with the place
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto* tuple = inputs[i]->as<TupleType>();
+    const size_t count = tuple == nullptr ? 1 : tuple->fields().size();
+    bool any = false;
+    for (size_t k = 0; k < count; ++k) any = any || read[next++];
+    if (!any) args[i] = zeros_in_place_of(args[i], inputs[i]);
+  }
 }
 
 std::string refusal(const Operator& op, const std::string& why) {
@@ -212,6 +284,7 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
   if (find_op(Name(name)) == nullptr)
     throw Error(refusal(op, "derivations stop at derivatives of order " +
                                 std::to_string(kMaxGradientOrder)));
+  leave_out_unread(call, args);
   ExprRef all = call_op(name, args, call.call.attrs_ref());
   std::vector<TypeRef> floats;
   for (size_t i = 0; i < call.call.num_inputs(); ++i) float_tensors(call.call.input(i), floats);
