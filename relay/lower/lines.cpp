@@ -110,6 +110,8 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
   const te::TensorInfo& info = draft.computation().info(lines.data->tensor);
   const bool fills = lines.data->bounds == te::Bounds::kFill;
   ScalarRef fill = fills ? lines.data->fill : zero(lines.data->dtype);
+  const DType stored = lines.stored.valid() ? lines.stored : lines.data->dtype;
+  fill = te::cast(Scalar(fill), stored).ref();
   Axis line = draft.new_axis(Dim(lines.count));
   LineWriter writer(draft, lines, scratch, te::index_of(line) * lines.line());
   auto filled = [&](const Axis&) { return fill; };
@@ -134,7 +136,7 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
           Scalar column = te::index_of(at);
           if (piece.begin.node() != nullptr) column = column + piece.begin;
           index[lines.along] = (column * lines.parts + (part - lines.before)).ref();
-          return draft.load(from, index);
+          return te::cast(Scalar(draft.load(from, index)), stored).ref();
         },
         copy);
     writer.fill(open ? LoopKind::kVector : LoopKind::kSerial, part, span.high, span.end, filled,

@@ -17,6 +17,7 @@ struct Lines {
   int64_t count = 1;                     // lines that there is room for
   int64_t parts = 1, pitch = 1;
   bool unsure = false;  // lines may lie outside of the data, though the load is not filled there
+  DType stored{};       // of the copy; invalid: that of the data
 
   int64_t line() const { return parts * pitch; }
   int64_t elements() const { return count * line(); }

@@ -2,6 +2,7 @@
 // there and side by side, so that they need neither masks nor shuffles.
 #include <algorithm>
 
+#include <relay/lower/contraction_plan.h>
 #include <relay/lower/lines.h>
 #include <relay/lower/templates.h>
 
@@ -46,11 +47,46 @@ struct Slide {
   bool overlaps() const { return dilation * (taps() - 1) + 1 > stride; }
 };
 
+/// A sum of products of integers that float32 adds up exactly, whatever they are: processors
+/// multiply and add floats faster than numbers of 32 bits.
+struct FloatSum {
+  ScalarRef data;     // the load of the plane, as float32
+  ScalarRef product;  // with it
+};
+
+std::optional<FloatSum> float_sum(const ScalarNode& fold, const ScalarNode* data, int64_t taps) {
+  const ScalarNode& value = *fold.args[0];
+  if (fold.combiner->kind != te::Combiner::Kind::kSum || fold.dtype != kInt32 ||
+      value.kind != ScalarKind::kBinary || value.binary != te::BinaryOp::kMul)
+    return std::nullopt;
+  constexpr int64_t kExact = int64_t{1} << 24;
+  Ref<ScalarNode> as_float = copy_node(*data);
+  as_float->dtype = kFloat32;
+  FloatSum result{as_float, {}};
+  std::vector<Scalar> factors;
+  int64_t most = taps;
+  for (const ScalarRef& factor : value.args) {
+    const DType stored = stored_type(factor);
+    if (!stored.valid() || stored.bits > 8) return std::nullopt;
+    most *= stored.is_signed() ? 128 : 255;
+    const ScalarNode* load = factor.get();
+    while (load->kind == ScalarKind::kCast) load = load->args[0].get();
+    factors.push_back(load == data ? Scalar(result.data) : te::cast(Scalar(factor), kFloat32));
+  }
+  if (most > kExact) return std::nullopt;
+  result.product = (factors[0] * factors[1]).ref();
+  return result;
+}
+
 struct Plane {
   const ScalarNode* fold = nullptr;
   const ScalarNode* data = nullptr;  // the load
   std::optional<Slide> down;
-  Slide along;  // lanes
+  Slide along;                          // lanes
+  std::optional<FloatSum> as_floats{};  // the fold, where it can be one
+
+  int64_t taps() const { return along.taps() * (down ? down->taps() : 1); }
+  DType copied_as() const { return as_floats ? DType(kFloat32) : data->dtype; }
 };
 
 /// True if a window is too large to be copied anyway: its lines could not be counted in 64 bits.
@@ -105,7 +141,7 @@ bool mentions_any(Space& space, Dim index, std::span<const Axis> axes) {
 std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Access& access,
                               const Axis& lane) {
   const std::vector<Dim>& extents = c.info(access.load->tensor).dims;
-  Plane plane{access.fold, access.load, {}, {}};
+  Plane plane{access.fold, access.load, {}, {}, {}};
   bool has_lane = false;
   for (size_t d = 0; d < access.index.size(); ++d) {
     Dim index = access.index[d];
@@ -161,7 +197,7 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
   if (bounds == te::Bounds::kFill && plane->data->fill->kind != ScalarKind::kConst) {
     return std::nullopt;
   }
-  int64_t taps = plane->along.taps() * (plane->down ? plane->down->taps() : 1);
+  const int64_t taps = plane->taps();
   for (const Axis& axis : fold.axes) {
     if (plane->along.tap != &axis && (!plane->down || plane->down->tap != &axis)) {
       return std::nullopt;
@@ -173,6 +209,7 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
   if (!pays || !plane->along.overlaps() || taps < 4 ||
       taps > (plane->down ? kMostTaps : kMostSignalTaps))
     return std::nullopt;
+  plane->as_floats = float_sum(fold, plane->data, taps);
   return plane;
 }
 
@@ -200,7 +237,7 @@ void cut_open_height(PlaneCut& cut, const Slide& down, int64_t line) {
 
 std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& options) {
   PlaneCut cut;
-  const int64_t size = static_cast<int64_t>(plane.data->dtype.size());
+  const int64_t size = static_cast<int64_t>(plane.copied_as().size());
   const Slide& along = plane.along;
   cut.parts = along.stride;
   auto set_line = [&](int64_t columns) {
@@ -262,7 +299,7 @@ class PaddedWindow {
         bands_(draft_.new_axis(cut.bands)),
         pieces_(draft_.new_axis(cut.pieces)),
         loops_(draft_, outer_axes(), work_of_task()) {
-    scratch_ = draft_.scratch("plane", plane.data->dtype, {Dim(cut.lines * cut.parts * cut.pitch)});
+    scratch_ = draft_.scratch("plane", plane.copied_as(), {Dim(cut.lines * cut.parts * cut.pitch)});
   }
 
   DraftKernel run(const std::string& name, Dim flops) {
@@ -323,8 +360,9 @@ class PaddedWindow {
 
   /// Copies lines of the piece at hand, with what surrounds the data.
   void copy(LinesPiece piece, Block& body) {
-    Lines lines{plane_.data, std::nullopt, plane_.along.dim, plane_.along.before,
-                cut_.lines,  cut_.parts,   cut_.pitch,       false};
+    Lines lines{plane_.data,         std::nullopt, plane_.along.dim,
+                plane_.along.before, cut_.lines,   cut_.parts,
+                cut_.pitch,          false,        plane_.copied_as()};
     if (plane_.down) {
       lines.down = plane_.down->dim;
       // The last band may have fewer groups than there is room for.
@@ -408,7 +446,7 @@ class PaddedWindow {
     for (int64_t r = 0; r < count; ++r) {
       sums.push_back(draft_.new_var());
       vector.body.push_back(
-          let(sums.back(), combiner_identity(*plane_.fold->combiner, 0, plane_.fold->dtype)));
+          let(sums.back(), combiner_identity(*plane_.fold->combiner, 0, sum_type())));
       names.push_back(loops_.names);
       if (plane_.down) names.back().emplace(plane_.down->row->id, (row + r).ref());
     }
@@ -435,8 +473,7 @@ class PaddedWindow {
     const Slide& down = *plane_.down;
     For vector = lanes();
     const uint32_t sum = draft_.new_var();
-    vector.body.push_back(
-        let(sum, combiner_identity(*plane_.fold->combiner, 0, plane_.fold->dtype)));
+    vector.body.push_back(let(sum, combiner_identity(*plane_.fold->combiner, 0, sum_type())));
     std::unordered_map<uint32_t, ScalarRef> names = loops_.names;
     names.emplace(down.row->id, row.ref());
     Axis tap = draft_.new_axis(Dim(down.taps()));
@@ -449,6 +486,8 @@ class PaddedWindow {
     store_row(sum, names, vector.body);
     body.push_back({std::move(vector)});
   }
+
+  DType sum_type() const { return plane_.as_floats ? DType(kFloat32) : plane_.fold->dtype; }
 
   /// The loop over the results of a line.
   For lanes() const {
@@ -481,21 +520,28 @@ class PaddedWindow {
     int64_t offset = column % cut_.parts * cut_.pitch + column / cut_.parts;
     Scalar at = line * (cut_.parts * cut_.pitch) + offset + te::index_of(lane_);
     if (cut_.columns > 0) at = at - begin_;
+    const ScalarNode* data = plane_.as_floats ? plane_.as_floats->data.get() : plane_.data;
     draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
-      return &load == plane_.data ? draft_.load(scratch_, {space_.math().simplify(at.ref())})
-                                  : ScalarRef();
+      return &load == data ? draft_.load(scratch_, {space_.math().simplify(at.ref())})
+                           : ScalarRef();
     };
     Accumulate accumulate;
     accumulate.vars = {sum};
     accumulate.combiner = *plane_.fold->combiner;
-    accumulate.values = draft_.bind(plane_.fold->args, space_.math(), names);
+    accumulate.values = plane_.as_floats
+                            ? draft_.bind({&plane_.as_floats->product, 1}, space_.math(), names)
+                            : draft_.bind(plane_.fold->args, space_.math(), names);
     block.push_back({std::move(accumulate)});
     draft_.intercept = nullptr;
   }
 
   void store_row(uint32_t sum, const std::unordered_map<uint32_t, ScalarRef>& names, Block& block) {
-    ScalarRef total = te::placeholder(sum, plane_.fold->dtype).ref();
+    const Scalar in_sum = te::placeholder(sum, sum_type());
+    const ScalarRef total = te::cast(in_sum, plane_.fold->dtype).ref();
     ScalarRewriter replace([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
+      const bool same = node->kind == ScalarKind::kCast && node->dtype == sum_type() &&
+                        node->args[0].get() == plane_.fold;
+      if (same) return in_sum.ref();
       return node.get() == plane_.fold ? total : ScalarRef();
     });
     std::vector<ScalarRef> values;

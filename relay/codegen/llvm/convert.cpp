@@ -1,4 +1,6 @@
 // Conversions between element types, and between registers and memory.
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <relay/codegen/llvm/index_math.h>
 #include <relay/codegen/llvm/math.h>
 #include <relay/codegen/llvm/scalar_emitter.h>
@@ -22,9 +24,32 @@ struct Converter {
     return widen_type(register_type(frame.context, dtype), lanes_of(value));
   }
 
+  /// float32 to int32 in whole vectors: what x86 does with other numbers is what `truncate` says.
+  llvm::Value* by_processor(llvm::Value* x, DType dtype) const {
+    if (dtype != kInt32 || !x->getType()->getScalarType()->isFloatTy()) return nullptr;
+    const unsigned lanes = lanes_of(x);
+    if (lanes * 4 > static_cast<unsigned>(frame.target.vector_bytes())) return nullptr;
+    switch (lanes) {
+      case 4:
+        return b.CreateIntrinsic(llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {x});
+      case 8:
+        return b.CreateIntrinsic(llvm::Intrinsic::x86_avx_cvtt_ps2dq_256, {}, {x});
+      case 16: {
+        llvm::Value* nothing = llvm::Constant::getNullValue(like(x, dtype));
+        llvm::Value* all = b.getInt16(0xffff);
+        constexpr int kCurrentDirection = 4;
+        return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
+                                 {x, nothing, all, b.getInt32(kCurrentDirection)});
+      }
+      default:
+        return nullptr;
+    }
+  }
+
   /// Truncation; numbers outside of the type's range, and not-a-number, give its least number.
   llvm::Value* truncate(llvm::Value* x, DType dtype) const {
     llvm::Type* type = like(x, dtype);
+    if (llvm::Value* done = by_processor(x, dtype)) return done;
     llvm::Value* limit = llvm::ConstantFP::get(x->getType(), dtype.bits == 64 ? 0x1p63 : 0x1p31);
     llvm::Value* inside = b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x), limit);
     llvm::Value* safe = b.CreateSelect(inside, x, llvm::Constant::getNullValue(x->getType()));

@@ -128,29 +128,53 @@ Formula rounded_to_even(const Formula& x) {
   return where(beyond_half, below + Formula::real(1, x.dtype), below);
 }
 
+Formula is_nan(const Formula& x) { return {call_op("isnan", {x.expr}), kBool}; }
+
+/// A scale that is one known number by which the ends of a range of quotients can be multiplied;
+/// else 0.
+double known_scale(const Formula& scale) {
+  NDArray known = scale.constant();
+  if (!known || known.size() != 1) return 0;
+  const double value = known.element_as_double(0);
+  return value > 0x1p-100 && value < 0x1p100 ? value : 0;
+}
+
+/// float32 with one known zero point near 0, halves to even. Quotients that are rounded to the ends
+/// of the range are cut off before they are rounded, with a known scale before they are divided:
+/// then all that is divided is finite.
+Formula quantized_by_sum(const Formula& data, const QuantParams& params, DType dtype) {
+  const auto [low, high] = integer_range(dtype);
+  const int64_t zero = params.zero_point.constant().element_as_int64(0);
+  const double scale = known_scale(params.scale);
+  auto cut = [&](const Formula& x, double unit) {
+    auto end = [&](int64_t of_range) {
+      return static_cast<double>(static_cast<float>(static_cast<double>(of_range - zero) * unit));
+    };
+    return clip(where(is_nan(x), Formula::real(0, x.dtype), x), end(low), end(high));
+  };
+  Formula steps = scale > 0 ? cut(data, scale) / params.scale : cut(data / params.scale, 1);
+  // Beside this number float32 has no fractions: a sum with it is rounded to even.
+  constexpr double kWithoutFractions = 0x1.8p23;
+  Formula beside = Formula::real(kWithoutFractions, data.dtype);
+  Formula back = Formula::real(kWithoutFractions - static_cast<double>(zero), data.dtype);
+  return cast((steps + beside) - back, dtype);
+}
+
 }  // namespace
 
 Formula quantized(const Formula& data, const QuantParams& params, DType dtype, bool to_even) {
   DType compute = data.dtype.bits < 32 ? kFloat32 : data.dtype;
-  Formula quotient = cast(data, compute) / cast(params.scale, compute);
-  Formula is_nan{call_op("isnan", {quotient.expr}), kBool};
-  quotient = where(is_nan, Formula::real(0, compute), quotient);
   // Floats hold the integers around the range of 16 bits; with zero points far off, or for 32 bits,
   // they do not.
-  bool near = false;
-  if (NDArray zero_points = params.zero_point.constant()) {
-    near = true;
-    for (int64_t i = 0; i < zero_points.size(); ++i)
-      near &= std::abs(zero_points.element_as_int64(i)) <= 1 << 16;
-  }
+  NDArray zero_points = params.zero_point.constant();
+  bool near = static_cast<bool>(zero_points);
+  for (int64_t i = 0; near && i < zero_points.size(); ++i)
+    near = std::abs(zero_points.element_as_int64(i)) <= 1 << 16;
   const bool in_floats = near && dtype.bits <= 16;
-  if (in_floats && to_even && compute == kFloat32) {
-    // Beside this number float32 has no fractions: a sum with it is rounded to even.
-    constexpr double kFar = 0x1p21, kWithoutFractions = 0x1.8p23;
-    Formula beside = Formula::real(kWithoutFractions, compute);
-    Formula rounded = (clip(quotient, -kFar, kFar) + beside) - beside;
-    return saturate(rounded, params.zero_point, dtype);
-  }
+  if (in_floats && to_even && compute == kFloat32 && zero_points.size() == 1)
+    return quantized_by_sum(cast(data, compute), params, dtype);
+  Formula quotient = cast(data, compute) / cast(params.scale, compute);
+  quotient = where(is_nan(quotient), Formula::real(0, compute), quotient);
   Formula steps = to_even ? rounded_to_even(quotient) : apply("round", quotient);
   if (in_floats) return saturate(steps, params.zero_point, dtype);
   Formula integers = cast(clip(steps, -0x1p40, 0x1p40), kInt64);

@@ -172,6 +172,13 @@ GraphValue integer_conv(NodeContext& node, const GraphValue& x, const GraphValue
     // Groups have window sums of their own.
     if (conv.groups == 1 || !w.zero) return conv_of_bytes(node, conv, data, w);
   }
+  // Channels by themselves stay bytes where nothing has to be subtracted from the weights, and the
+  // padding is 0.
+  const bool padded = std::any_of(conv.window.pads.begin(), conv.window.pads.end(),
+                                  [](int64_t p) { return p != 0; });
+  if (is_byte(x) && is_byte(weight) && !mixes && is_known_zero(of_weight) &&
+      (!padded || is_known_zero(of_x)))
+    return conv_of_bytes(node, conv, {x, zero_in_int32(node, of_x)}, {weight, {}});
   GraphValue offset = of_weight;
   if (offset && offset.rank() == 1) {
     std::vector<Dim> dims(weight.rank(), Dim(1));

@@ -5,6 +5,7 @@
 
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/pool.h>
+#include <relay/import/onnx/ops/quantised.h>
 #include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
@@ -177,11 +178,39 @@ GraphValue winners(NodeContext& node, const PoolWindow& pool, const GraphValue& 
   return with.add(place, numbers(x.dim(0), x.dim(1) * step, spatial + 2));
 }
 
+/// The greatest number stands for the greatest integer, if the scale is positive and each window
+/// has an element.
+std::optional<GraphValue> max_pool_of_dequantised(NodeContext& node, const PoolWindow& pool,
+                                                  const GraphValue& x) {
+  const std::vector<GraphValue>* parts = x.integers();
+  if (parts == nullptr || x.dtype() != kFloat32) return std::nullopt;
+  const GraphValue &integers = (*parts)[0], &scale = (*parts)[1], &zero = (*parts)[2];
+  const bool byte = integers.dtype() == kInt8 || integers.dtype() == kUInt8;
+  if (!byte || integers.narrow() != 0) return std::nullopt;
+  if (!scale.array() || scale.array().size() != 1) return std::nullopt;
+  if (zero && (!zero.array() || zero.array().size() != 1)) return std::nullopt;
+  const double step = scale.array().element_as_double(0);
+  if (!(step > 0x1p-100 && step < 0x1p100)) return std::nullopt;
+  const Window& w = pool.window;
+  if (!w.open_pads.empty()) return std::nullopt;
+  const size_t spatial = w.kernel.size();
+  for (size_t k = 0; k < spatial; ++k) {
+    if (w.dilations[k] != 1 || w.pads[k] >= w.kernel[k] || w.pads[spatial + k] >= w.kernel[k])
+      return std::nullopt;
+  }
+  GraphValue greatest = max_pool(node, pool, integers);
+  GraphValue numbers = dequantized(node, greatest, scale, zero, -1, kFloat32);
+  return numbers.of_integers({greatest, scale, zero}, x.integers_axis());
+}
+
 Values convert_max_pool(NodeContext& node) {
   GraphValue x = node.input(0);
   PoolWindow pool = pool_window_of(node, x);
   int64_t order = node.opset() >= 8 ? node.attr_int("storage_order", 0) : 0;
   node.require(order == 0 || order == 1, "storage_order is " + std::to_string(order));
+  if (!node.wants(1)) {
+    if (auto result = max_pool_of_dequantised(node, pool, x)) return {*result};
+  }
   Values results{max_pool(node, pool, x)};
   if (node.wants(1)) results.push_back(winners(node, pool, x, order == 1));
   return results;

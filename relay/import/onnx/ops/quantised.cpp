@@ -217,6 +217,25 @@ GraphValue rounded(NodeContext& node, const GraphValue& steps, const GraphValue&
   return node.cast(sum, target.dtype).of_narrow_type(target.narrow->number);
 }
 
+/// The integers that a tensor stands for, if they have the scale, zero point and dtype that it is
+/// quantised with: quotients are so close to them that they are rounded to them.
+std::optional<GraphValue> stood_for(const GraphValue& x, const Parameters& p, DType dtype) {
+  if (x.integers() == nullptr || x.dtype() != kFloat32) return std::nullopt;
+  const std::vector<GraphValue>& parts = *x.integers();
+  auto same = [](const GraphValue& a, const GraphValue& b) {
+    const NDArray &left = a.array(), &right = b.array();
+    return left && right && left.size() == 1 && right.size() == 1 &&
+           left.element_as_double(0) == right.element_as_double(0);
+  };
+  if (parts[0].dtype() != dtype || parts[0].narrow() != 0 || dtype.bits > 16) return std::nullopt;
+  if (!same(parts[1], p.scale)) return std::nullopt;
+  const double step = p.scale.array().element_as_double(0);
+  if (!(step > 0x1p-100 && step < 0x1p100)) return std::nullopt;
+  const bool zeros = !parts[2] && !p.zero;
+  if (!zeros && (!parts[2] || !p.zero || !same(parts[2], p.zero))) return std::nullopt;
+  return parts[0];
+}
+
 Values convert_quantize(NodeContext& node) {
   GraphValue x = node.input(0);
   Parameters p = parameters_of(node, x);
@@ -230,6 +249,7 @@ Values convert_quantize(NodeContext& node) {
   }
   node.require(precision.is_float(), "the precision is no type of floats");
   if (!p.blocked && precision == kFloat32 && target.narrow == nullptr) {
+    if (auto integers = stood_for(x, p, target.dtype)) return {*integers};
     GraphValue data = node.cast(x, kFloat32);
     return {quantized(node, data, p.scale, p.zero, p.axis, target.dtype)};
   }
