@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whole models against ONNX Runtime, OpenVINO and PyTorch: benchmarks/models/compare.py [--threads N] [--busy] [--only NAME]...
 
-Every runtime gets the same model file, the same inputs and the same number of threads, float32 throughout, each in a
-process of its own; what it computes is compared with ONNX Runtime first (which also shows whether a peer took to
+Every runtime gets the same model file, the same inputs and the same number of threads, each in a process of its own;
+models compute in float32, those of quantise.py in int8; what it computes is compared with ONNX Runtime first (which also shows whether a peer took to
 bfloat16 on its own). Each round times all of them right after one another, every round in another order; the ratio of a
 round is Relay's median over the smaller of ONNX Runtime's and OpenVINO's. The table has the median over the rounds
 (below 1: Relay is faster) and the ratio of the least times; the last line says what share of the time the host took.
@@ -188,6 +188,14 @@ def parse_options():
     return options
 
 
+def numbers_of(names):
+    """What models compute with: those that were quantised with bytes."""
+    quantised = [name in zoo.QUANTISED for name in names]
+    if not any(quantised):
+        return "float32"
+    return "int8" if all(quantised) else "float32 and int8"
+
+
 def main():
     options = parse_options()
     with tempfile.TemporaryDirectory() as temporary:
@@ -195,7 +203,8 @@ def main():
         if options.profile:
             profile(options, folder, [])
             return
-        title = f"{processor()}, {options.threads} threads, float32, batch 1{', busy' if options.busy else ''}"
+        title = (f"{processor()}, {options.threads} threads, {numbers_of(options.only)}, batch 1"
+                 f"{', busy' if options.busy else ''}")
         print(title, flush=True)
         burner = subprocess.Popen([sys.executable, "-c", BURN]) if options.busy else None
         all_before, taken_before = cpu_times()
