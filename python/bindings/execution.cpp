@@ -328,6 +328,17 @@ void bind_execution(nb::module_& m) {
           },
           "Names and types of what it is called with.")
       .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
+      .def_prop_ro(
+          "kernels",
+          [](const Program& self) {
+            std::vector<std::string> names;
+            for (const vm::Kernel& kernel : self.executable().kernels) names.push_back(kernel.name);
+            return names;
+          },
+          "The names of its kernels.")
+      .def_prop_ro(
+          "instructions", [](const Program& self) { return vm::disassemble(self.executable()); },
+          "What the machine does, as text: functions, graphs, kernels and constants.")
       .def("__repr__",
            [](const Program& self) {
              std::string text = "<relay.Executable for " + self.executable().target + ":";

@@ -142,9 +142,14 @@ def load_json(json_str: str) -> Any:
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
-    """A node by TVM's type key. Attributes of operators are made by the operators' functions instead."""
+    """A node by TVM's type key: an expression, a type, `DictAttrs`, or attributes of an operator, such as `relay.attrs.SoftmaxAttrs`.
+
+    Raises ValueError for other keys, RelayError for attributes that the operator does not have.
+    """
     if type_key == "DictAttrs":
         return _relay._core.dict_attrs(list(kwargs.items()))
+    if type_key.startswith("relay.attrs."):
+        return _relay.Attrs(kwargs, type_key)
     name = type_key.removeprefix("relay.").removeprefix("expr.").removeprefix("ir.")
     cls = getattr(_relay, name, None)
     if not inspect.isclass(cls):

@@ -7,14 +7,17 @@ import types
 from typing import Any
 
 from relay.analysis import *  # noqa: F403
-from relay.analysis import __all__ as __all__
+from relay.analysis import __all__ as _names
 
 from relay import IRModule as IRModule, sparse as _sparse
 
 from .. import _absent
 from relay.analysis import get_calibration_data as _calibration_data
+from .origins import analyze_operations_distribution as analyze_operations_distribution
 from ..runtime.ndarray import array as _array
 from ..runtime.ndarray import cpu as cpu
+
+__all__ = [*_names, "analyze_operations_distribution"]
 
 
 def _submodule(name: str, **names: Any) -> Any:
@@ -27,6 +30,7 @@ def _submodule(name: str, **names: Any) -> Any:
 
 sparse_dense = _submodule("sparse_dense", process_params=_sparse.process_dense_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
 sparse_conv2d = _submodule("sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
+operations_distribution = _submodule("operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
 
 
 def get_calibration_data(mod: IRModule, data: Any) -> Any:

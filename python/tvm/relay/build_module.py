@@ -12,6 +12,7 @@ from relay import transform as _passes
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
 from ..target import Target
+from .backend.graph_json import Graph
 from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
 from .backend.options import Executor, Runtime
 
@@ -54,6 +55,7 @@ class Weights:
 
     def __init__(self, mod: IRModule, target: Any, params: Mapping[Any, Any]) -> None:
         self._mod, self._target, self._context = mod, target, _passes.PassContext.current()
+        self._graph: Graph | None = None
         self.values = {key.name_hint if isinstance(key, Expr) else str(key): _relay.const(value).data for key, value in params.items()}
 
     def program(self, opened: Collection[str]) -> Executable:
@@ -65,6 +67,21 @@ class Weights:
         mod["main"] = main.with_body(_relay.bind(main.body, fresh), params)
         with self._context:
             return compile_module(mod, self._target, {name: value for name, value in self.values.items() if name not in opened})
+
+    def graph(self) -> Graph:
+        """The graph of the program as it was built."""
+        if self._graph is None:
+            with self._context:
+                self._graph = Graph(optimize(self._mod, self._target, self.values)[0])
+        return self._graph
+
+    def node(self, index: int) -> Executable:
+        """A program of the values of the inputs that gives the value of a node of the graph."""
+        graph = self.graph()
+        mod = graph.mod.copy()
+        mod["main"] = graph.main.with_body(graph.exprs[index], graph.main.params)
+        with self._context:
+            return compile_module(mod, self._target, None)
 
     def _input(self, name: str) -> Expr:
         value = self.values[name]
@@ -110,10 +127,12 @@ class FactoryModule(Module):
         return self.get_params()
 
     def get_graph_json(self) -> str:
-        """What the program takes, as JSON; there is no graph beside the program."""
-        import json
+        """The graph in TVM's form: `nodes` with their inputs, `arg_nodes`, `heads`, and `attrs` with dtypes and shapes.
 
-        return json.dumps({"format": "relay", "parameters": self.program.parameters})
+        It shows what the program computes; the program itself fuses more. A program with control flow is one node.
+        """
+        assert self.weights is not None
+        return self.weights.graph().text()
 
     graph_json = property(get_graph_json)
 

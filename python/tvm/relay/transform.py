@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import relay as _relay
@@ -14,7 +16,9 @@ from .. import _absent
 from ..ir.module import from_expr as module_of
 from ..target import Target
 from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
+from . import origins as _origins
 from .build_module import build_config as build_config
+from .recasting import recast as recast
 
 __all__ = [
     "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
@@ -23,7 +27,7 @@ __all__ = [
     "Conv2dToSparse", "Conv2dToSparse2", "ConvertLayout", "Defunctionalization", "DenseToSparse", "FakeQuantizationToInteger", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps",
     "un_cps",
     "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
-    "FlexibleShapeDispatch", "PartialEvaluate", "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass",
+    "FlexibleShapeDispatch", "PartialEvaluate", "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass", "recast",
 ]  # fmt: skip
 
 
@@ -323,6 +327,16 @@ def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
     made = _passes.create("ToANormalForm")(module_of(e))["main"]
     return made if isinstance(e, _relay.Function) else made.body
 
+
+def _submodule(name: str, **names: Any) -> Any:
+    """A module of TVM that has only these names."""
+    made = types.ModuleType(f"{__name__}.{name}")
+    vars(made).update(names, __all__=list(names))
+    sys.modules[made.__name__] = made
+    return made
+
+
+suffixes = _submodule("suffixes", SUFFIX_STRING=_origins.SUFFIX_STRING, tag_suffixes=_origins.tag_suffixes)
 
 # A package without files: imports of what TVM has below it give the reason why it is not there.
 __path__: list[str] = []

@@ -53,8 +53,16 @@ class Executable(Module):
         """What it is, in words."""
         return f"a compiled program for {self.program.target}: {', '.join(self.globals)}"
 
-    primitive_ops = missing_property("Executable.primitive_ops", "names of kernels beside a run; relay.Executable.profile tells them")
-    bytecode = missing_property("Executable.bytecode", "instructions as text; the command relay opt --emit prints the kernels")
+    @property
+    def primitive_ops(self) -> list[str]:
+        """The names of the kernels."""
+        return list(self.program.kernels)
+
+    @property
+    def bytecode(self) -> str:
+        """The instructions of the program's functions, as text of the machine here."""
+        return self.program.instructions
+
     constants = missing_property("Executable.constants", _CONSTANTS)
     virtual_devices = missing_property("Executable.virtual_devices", "devices of a compiled program: all that it has runs on the CPU")
     move_late_bound_consts = missing_method("Executable.move_late_bound_consts", _CONSTANTS)

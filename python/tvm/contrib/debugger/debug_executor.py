@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._absent import missing_method
 from ...runtime.module import BenchmarkResult
 from ...runtime.ndarray import require_cpu
 from ...runtime.profiling import Report, profile
-from ..graph_executor import GraphModule
+from ..graph_executor import GraphModule, _flatten
 
 __all__ = ["GraphModuleDebug", "create"]
 
@@ -25,6 +24,7 @@ class GraphModuleDebug(GraphModule):
         require_cpu(device, "a program")
         super().__init__(module)
         self._report: Report | None = None
+        self._values: dict[int, Any] = {}  # programs of nodes
 
     def run(
         self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 1, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
@@ -72,9 +72,24 @@ class GraphModuleDebug(GraphModule):
             raise IndexError(f"kernel {index} of a program with {len(means[0])} kernels")
         return BenchmarkResult([mean[index] / 1000 for mean in means])
 
-    debug_get_output = missing_method(
-        "GraphModuleDebug.debug_get_output", "values between kernels: relay.analysis.extract_intermdeiate_expr makes a program that gives one"
-    )
+    def debug_get_output(self, node: int | str, out: Any = None) -> Any:
+        """The value of a node of the graph (`get_graph_json`), by number or name, for the inputs that are set; of several results the first.
+
+        Each node that is asked for is compiled by itself. Raises ValueError for nodes that are none, RuntimeError for a program from a file,
+        which keeps no graph.
+        """
+        weights = self._weights
+        if weights is None:
+            raise RuntimeError("a program from a file has no graph: debug_get_output asks for one that was built in this process")
+        at = weights.graph().index(node)
+        if at not in self._values:
+            self._values[at] = weights.node(at)
+        program = self._values[at]
+        inputs = dict(zip(self._names, self._inputs))
+        for name, _ in program.parameters:
+            if inputs[name] is None:
+                raise ValueError(f"the input {name!r} was not set")
+        return self._hand(_flatten(program(*(inputs[name] for name, _ in program.parameters)))[0], out)
 
     def exit(self) -> None:
         """Nothing to do: nothing was written."""
