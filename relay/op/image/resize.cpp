@@ -1,6 +1,7 @@
 // Resize in one, two and three dimensions.
 #include <relay/op/image/image_attrs.h>
 #include <relay/op/image/resample.h>
+#include <relay/op/qnn/integer_forms.h>
 
 namespace relay {
 namespace {
@@ -115,6 +116,24 @@ void compute_dynamic(const OpCall& call, te::Builder& b) {
   b.output(resample(b, b.input(0), resize.layout, resize.space, resize.how, call.result(), crops));
 }
 
+// Elements that are taken as they are keep scale and zero point.
+template <class A>
+std::optional<QuantisedResult> resized_on_integers(const QuantisedCall& use) {
+  A attrs = use.call.attrs<A>();
+  if (attrs.out_dtype && *attrs.out_dtype != use.call.tensor(0).dtype) return std::nullopt;
+  // The value outside is a number, not an integer of the scale.
+  if (attrs.coordinate_transformation_mode == ResizeCoordinates::kCrop) return std::nullopt;
+  attrs.out_dtype = std::nullopt;
+  const OpCall plain(use.call.op(), Attrs::make(attrs), {TypeRef(use.call.input(0))},
+                     TypeRef(use.call.output()));
+  if (attrs.method != ResizeMethod::kNearest)
+    return interpolated_on_integers({plain, use.inputs, use.result, use.span});
+  if (!use.inputs[0].tensors[0] || use.inputs[0].tensors[0]->vector) return std::nullopt;
+  const ExprRef args[] = {use.inputs[0].expr};
+  ExprRef moved = make_call(make_op(use.call.op()), args, plain.attrs_ref(), {}, use.span);
+  return QuantisedResult{{moved, use.inputs[0].tensors}, false};
+}
+
 template <class A, size_t kRank>
 void declare_resize(const char* name, const char* what, const char* example) {
   declare_op(name)
@@ -126,6 +145,7 @@ void declare_resize(const char* name, const char* what, const char* example) {
       .attrs<A>()
       .relation([](const RelationCall& call) { return infer_resize<A>(call, kRank); })
       .level(5)
+      .column(integer_forms(), resized_on_integers<A>)
       .example(example, "[[[1, 2, 4]]]")
       .compute([](const OpCall& call, te::Builder& b) { compute_resize<A>(call, b, kRank); });
 }

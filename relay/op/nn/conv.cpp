@@ -5,6 +5,7 @@
 #include <relay/op/nn/padding.h>
 #include <relay/op/nn/weight_layout.h>
 #include <relay/op/op.h>
+#include <relay/op/qnn/integer_forms.h>
 #include <relay/op/registry/layout.h>
 #include <relay/op/registry/layout_flow.h>
 #include <relay/tensor_expr/precision.h>
@@ -288,6 +289,8 @@ OpBuilder& declare(OpBuilder& op) {
       return take_padding<A>(call, widths, value, kRank);
     });
   }
+  // Two dimensions have operators on quantised numbers of their own.
+  if constexpr (kRank != 2) op.column(integer_forms(), convolution_on_integers<A>);
   return op.column(weight_layouts(), conv_weight_layout<A>)
       .input("data", "Tensor in data_layout.", tensor(kNumbers))
       .input("weight",

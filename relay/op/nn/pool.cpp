@@ -3,6 +3,7 @@
 
 #include <relay/op/nn/padding.h>
 #include <relay/op/nn/pool_window.h>
+#include <relay/op/qnn/integer_forms.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/op/registry/integer_form.h>
 #include <relay/tensor_expr/precision.h>
@@ -241,9 +242,11 @@ void declare_parts(std::string name, int level) {
             call_op("nn.max_pool2d_grad", {call.gradient(), call.args[0]}, call.call.attrs_ref())};
       });
   declare_window<MaxPool3DAttrs, 3, true>("nn.max_pool3d");
-  declare_window<AvgPool1DAttrs, 1, false>("nn.avg_pool1d");
+  declare_window<AvgPool1DAttrs, 1, false>("nn.avg_pool1d")
+      .column(integer_forms(), interpolated_on_integers);
   declare_window<AvgPool2DAttrs, 2, false>("nn.avg_pool2d");
-  declare_window<AvgPool3DAttrs, 3, false>("nn.avg_pool3d");
+  declare_window<AvgPool3DAttrs, 3, false>("nn.avg_pool3d")
+      .column(integer_forms(), interpolated_on_integers);
   declare_parts<AdaptivePool1DAttrs, 1, true>("nn.adaptive_max_pool1d", 10);
   declare_parts<AdaptivePool2DAttrs, 2, true>("nn.adaptive_max_pool2d", 10);
   declare_parts<AdaptivePool3DAttrs, 3, true>("nn.adaptive_max_pool3d", 10);

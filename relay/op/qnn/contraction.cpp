@@ -3,6 +3,7 @@
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/nn/weight_layout.h>
+#include <relay/op/qnn/integer_forms.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/integer_form.h>
@@ -109,6 +110,18 @@ std::optional<ChannelAxes> axes_of_channels(const OpCall& call) {
   return ChannelAxes{static_cast<int64_t>(*weight), result};
 }
 
+/// The axis of output channels in the weights and in the result, for scales of each channel.
+template <class A>
+std::optional<ChannelAxes> channels_of(const A& attrs) {
+  const A standard;
+  const std::string& out = attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout;
+  auto weight = Layout::parse(attrs.kernel_layout, standard.kernel_layout, "kernel_layout");
+  auto result = Layout::parse(out, standard.data_layout, "out_layout");
+  const std::vector<size_t> from = weight.positions('O'), to = result.positions('C');
+  if (from.size() != 1 || to.size() != 1) return std::nullopt;
+  return ChannelAxes{static_cast<int64_t>(from[0]), static_cast<int64_t>(to[0])};
+}
+
 template <class A>
 OpBuilder& declare(std::string_view name, const char* plain, const char* x, const char* y,
                    const char* x_doc, const char* y_doc) {
@@ -175,4 +188,44 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
 }();
 
 }  // namespace
+
+template <class A>
+std::optional<QuantisedResult> convolution_on_integers(const QuantisedCall& use) {
+  if (use.inputs.size() != 2 || use.inputs[0].tensors.size() != 1 ||
+      use.inputs[1].tensors.size() != 1 || !use.inputs[0].tensors[0] || !use.inputs[1].tensors[0])
+    return std::nullopt;
+  const Affine& data = *use.inputs[0].tensors[0];
+  const Affine& weight = *use.inputs[1].tensors[0];
+  if (data.vector || !kQuantisedFactors.contains(data.dtype) ||
+      !kQuantisedFactors.contains(weight.dtype))
+    return std::nullopt;
+  A attrs = use.call.attrs<A>();
+  const Formula data_zero{data.zero_point, kInt32}, weight_zero{weight.zero_point, kInt32};
+  const std::optional<ChannelAxes> axes = channels_of(attrs);
+  if (weight.vector) {
+    const auto rank = static_cast<int64_t>(use.call.tensor(1).rank());
+    if (!axes || (weight.axis + rank) % rank != axes->weight || !weight_zero.is_all(0))
+      return std::nullopt;
+    // In groups of a transposed one, an output channel of the weights is one of each group.
+    if (use.call.tensor(1).dims[static_cast<size_t>(axes->weight)] !=
+        use.call.result().dims[static_cast<size_t>(axes->result)])
+      return std::nullopt;
+  }
+  const ExprRef args[] = {centred({use.inputs[0].expr, data.dtype}, data_zero, kInt32),
+                          centred({use.inputs[1].expr, weight.dtype}, weight_zero, kInt32)};
+  attrs.out_dtype = kInt32;
+  ExprRef sums = make_call(make_op(use.call.op()), args, Attrs::make(attrs), {}, use.span);
+  const Affine affine{product_of_scales(data.scale, weight.scale),
+                      make_constant(NDArray::scalar<int32_t>(0)), kInt32, axes ? axes->result : -1,
+                      weight.vector};
+  return QuantisedResult{{sums, {affine}}, false};
+}
+
+template std::optional<QuantisedResult> convolution_on_integers<Conv1DAttrs>(const QuantisedCall&);
+template std::optional<QuantisedResult> convolution_on_integers<Conv3DAttrs>(const QuantisedCall&);
+template std::optional<QuantisedResult> convolution_on_integers<Conv1DTransposeAttrs>(
+    const QuantisedCall&);
+template std::optional<QuantisedResult> convolution_on_integers<Conv3DTransposeAttrs>(
+    const QuantisedCall&);
+
 }  // namespace relay

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <relay/op/nn/nn_attrs.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/forms.h>
 #include <relay/op/shape/shape_attrs.h>
@@ -19,6 +20,27 @@ std::optional<double> known_number(const ExprRef& expr) {
 
 std::optional<Affine> one_tensor(const QuantisedValue& value) {
   return value.tensors.size() == 1 ? value.tensors[0] : std::nullopt;
+}
+
+/// The same as a sum, whose form is known.
+std::optional<QuantisedResult> bias_as_sum(const QuantisedCall& use) {
+  const te::TensorInfo data = use.call.tensor(0);
+  const te::TensorInfo bias = use.call.tensor(1);
+  const int64_t rank = static_cast<int64_t>(data.rank());
+  const int64_t axis = (use.call.attrs<BiasAddAttrs>().axis + rank) % rank;
+  QuantisedValue inputs[] = {use.inputs[0], use.inputs[1]};
+  std::vector<Dim> dims = bias.dims;
+  if (const int64_t behind = rank - 1 - axis; behind > 0) {
+    ExpandDimsAttrs attrs;
+    attrs.axis.value = 1;
+    attrs.num_newaxis = behind;
+    inputs[1].expr = call_op("expand_dims", {inputs[1].expr}, Attrs::make(attrs), use.span);
+    dims.resize(static_cast<size_t>(behind) + 1, Dim(1));
+  }
+  const OpCall sum(get_op("add"), AttrsRef(),
+                   {TypeRef(use.call.input(0)), TensorType::make(dims, bias.dtype)},
+                   TypeRef(use.call.output()));
+  return integer_form({sum, inputs, use.result, use.span});
 }
 
 }  // namespace
@@ -70,7 +92,8 @@ std::optional<QuantisedResult> clip_on_integers(const QuantisedCall& use) {
 
 std::optional<QuantisedResult> bias_on_integers(const QuantisedCall& use) {
   std::optional<Affine> data = one_tensor(use.inputs[0]);
-  if (!data || data->dtype != kInt32) return std::nullopt;
+  if (!data) return std::nullopt;
+  if (data->dtype != kInt32) return bias_as_sum(use);
   Affine wanted = *data;
   wanted.axis = 0;
   std::optional<Affine> bias = one_tensor(use.inputs[1]);
@@ -79,6 +102,22 @@ std::optional<QuantisedResult> bias_on_integers(const QuantisedCall& use) {
   const ExprRef args[] = {use.inputs[0].expr, own};
   ExprRef sum = make_call(make_op(use.call.op()), args, use.call.attrs_ref(), {}, use.span);
   return QuantisedResult{{sum, {data}}, false};
+}
+
+std::optional<QuantisedResult> interpolated_on_integers(const QuantisedCall& use) {
+  std::optional<Affine> affine = one_tensor(use.inputs[0]);
+  if (use.inputs.size() != 1 || !affine || affine->vector || affine->dtype.bits > 16)
+    return std::nullopt;
+  // Integers are cut off toward zero: more bits make them nearest ones.
+  const int64_t bits = affine->dtype.bits > 8 ? 2 : 8;
+  Formula data = cast(Formula{use.inputs[0].expr, affine->dtype}, kInt32) -
+                 Formula{affine->zero_point, kInt32};
+  const ExprRef args[] = {(data * (int64_t{1} << bits)).expr};
+  Formula result{make_call(make_op(use.call.op()), args, use.call.attrs_ref(), {}, use.span),
+                 kInt32};
+  affine->zero_point = make_constant(NDArray::scalar<int32_t>(0));
+  affine->dtype = kInt32;
+  return QuantisedResult{{((result + (int64_t{1} << (bits - 1))) >> bits).expr, {affine}}, false};
 }
 
 }  // namespace relay

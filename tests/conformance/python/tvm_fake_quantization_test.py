@@ -144,6 +144,58 @@ def test_transposed_weights_with_scales_of_channels():
     check(quantized(relay.nn.dense(dequantized("x", (3, 7)), relay.transpose(w)), 0.5))
 
 
+ROWS, BLOCK = ("x", (2, 4, 9)), ("x", (1, 4, 4, 5, 6))
+OTHER_RANKS = {
+    "avg_pool1d": (ROWS, lambda x: relay.nn.avg_pool1d(x, (2,), strides=(2,))),
+    "avg_pool1d_padded": (ROWS, lambda x: relay.nn.avg_pool1d(x, (3,), padding=(1, 1), count_include_pad=True)),
+    "avg_pool3d": (BLOCK, lambda x: relay.nn.avg_pool3d(x, (2, 2, 2), strides=(2, 2, 2))),
+    "avg_pool3d_padded": (BLOCK, lambda x: relay.nn.avg_pool3d(x, (2, 2, 2), padding=(1, 1, 1, 1, 1, 1))),
+    "conv1d": (ROWS, lambda x: relay.nn.conv1d(x, dequantized("w", (6, 4, 3), 0.02), kernel_size=3, channels=6, padding=1)),
+    "conv1d_groups": (ROWS, lambda x: relay.nn.conv1d(x, dequantized("w", (6, 2, 3), 0.02, 5), kernel_size=3, channels=6, groups=2)),
+    "conv1d_nwc": (("x", (2, 9, 4)), lambda x: relay.nn.conv1d(
+        x, dequantized("w", (3, 4, 6), 0.02), kernel_size=3, channels=6, data_layout="NWC", kernel_layout="WIO")),
+    "conv3d": (BLOCK, lambda x: relay.nn.conv3d(x, dequantized("w", (6, 4, 2, 2, 2), 0.02), kernel_size=(2, 2, 2), channels=6)),
+    "conv1d_transpose": (ROWS, lambda x: relay.nn.conv1d_transpose(x, dequantized("w", (4, 3, 2), 0.02), kernel_size=(2,), channels=3, strides=(2,))),
+    "conv3d_transpose": (BLOCK, lambda x: relay.nn.conv3d_transpose(x, dequantized("w", (4, 3, 2, 2, 2), 0.02), kernel_size=(2, 2, 2), channels=3)),
+    "resize_linear": (X, lambda x: relay.image.resize2d(x, (9, 11), method="linear")),
+    "resize_cubic": (X, lambda x: relay.image.resize2d(x, (9, 11), method="cubic")),
+    "resize_nearest": (X, lambda x: relay.image.resize2d(x, (9, 11), method="nearest_neighbor")),
+    "resize1d": (ROWS, lambda x: relay.image.resize1d(x, (7,), layout="NCW")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+@pytest.mark.parametrize("name", OTHER_RANKS)
+def test_other_ranks_and_interpolation(name, zero):
+    given, make = OTHER_RANKS[name]
+    check(quantized(make(dequantized(*given, zero=zero)), 0.15, 1))
+
+
+@pytest.mark.parametrize("kind", ["conv1d", "conv3d", "conv1d_transpose"])
+def test_scales_of_channels_in_other_ranks(kind):
+    rank = 1 if "1d" in kind else 3
+    shape = (4, 6) if "transpose" in kind else (6, 4)
+    w = relay.qnn.op.dequantize(
+        relay.var("w", shape=(*shape, *[2] * rank), dtype="int8"), relay.const(np.linspace(0.01, 0.05, 6).astype("float32")), ZERO,
+        axis=1 if "transpose" in kind else 0)  # fmt: skip
+    y = getattr(relay.nn, kind)(dequantized(*(ROWS if rank == 1 else BLOCK)), w, kernel_size=(2,) * rank, channels=6)
+    check(quantized(y, 0.5))
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_bias_of_another_scale(axis):
+    x, b = dequantized("x", (2, 4, 4)), dequantized("b", (4,), 0.02, 5)
+    after = check(quantized(relay.nn.bias_add(x, b, axis=axis), 0.15, 1))
+    assert count_ops(after["main"])["qnn.add"] == 1
+
+
+def test_resize_of_a_part_stays():
+    """What lies outside of the data is a number, not an integer of the scale."""
+    y = relay.image.resize2d(dequantized(*X), (3, 3), roi=(0.0, 0.0, 2.0, 2.0), coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=1.0)
+    before, after = to_integers(quantized(y))
+    assert tvm.ir.structural_equal(before, after)
+
+
 def test_transposed_convolution():
     y = relay.nn.conv2d_transpose(dequantized(*X), dequantized("w", (4, 3, 2, 2), 0.02), kernel_size=(2, 2), channels=3, strides=(2, 2))
     check(quantized(y, 0.3))
