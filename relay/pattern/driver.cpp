@@ -9,6 +9,7 @@
 #include <relay/ir/visit.h>
 #include <relay/pattern/history.h>
 #include <relay/pattern/written.h>
+#include <relay/program/operators.h>
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
 
@@ -283,31 +284,9 @@ class Walk final : public Rewriter {
   std::optional<std::unordered_set<const Expr*>> effectful_;
 };
 
-/// The operators that a function calls. Operators repeat, and each is one node: most calls are seen
-/// in a small table.
-PointerSet<Operator> called_operators(const Function* function) {
-  constexpr size_t kSlots = 64;
-  const Expr* recent[kSlots] = {};
-  PointerSet<Operator> found;
-  visit_each(function, [&](const Expr* expr) {
-    const auto* call = expr->as<Call>();
-    if (call == nullptr) {
-      if (expr->is<Op>()) found.insert(static_cast<const Op*>(expr)->op());
-      return true;
-    }
-    const Expr* callee = call->callee().get();
-    const Expr*& slot = recent[reinterpret_cast<uintptr_t>(callee) / alignof(Expr) % kSlots];
-    if (slot == callee) return true;
-    slot = callee;
-    if (const auto* op = callee->as<Op>()) found.insert(op->op());
-    return true;
-  });
-  return found;
-}
-
 /// True if the function has all operators that some rule needs to fit anything.
 bool has_operators(const Function* function, const RuleSet& rules) {
-  const PointerSet<Operator> called = called_operators(function);
+  const PointerSet<Operator> called = operators_of(function);
   for (size_t i = 0; i < rules.rules().size(); ++i) {
     auto needs = rules.needs(i);
     if (std::all_of(needs.begin(), needs.end(),

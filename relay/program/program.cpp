@@ -4,15 +4,21 @@
 #include <utility>
 
 #include <relay/program/flow.h>
+#include <relay/program/operators.h>
 
 namespace relay {
 
 struct Program::Data {
+  struct Operators {
+    FunctionRef function;  // so that its address stands for it
+    PointerSet<Operator> named;
+  };
   Module module;
   mutable std::mutex mutex;  // of the maps
   // A view keeps its function alive, so that an address stands for one function.
   mutable std::unordered_map<const Function*, std::shared_ptr<const View>> views;
   mutable std::unordered_map<const View*, std::unique_ptr<const NodeEffects>> node_effects;
+  mutable std::unordered_map<const Function*, std::shared_ptr<const Operators>> operators;
   Column<Effects> effects;
   Column<CallGraph> call_graph;
   Column<Flow> constancy;
@@ -33,6 +39,8 @@ Program Program::next(Module module) const {
     for (const Module::FunctionEntry& entry : data->module.functions()) {
       auto found = data_->views.find(entry.function.get());
       if (found != data_->views.end()) data->views.insert(*found);
+      auto named = data_->operators.find(entry.function.get());
+      if (named != data_->operators.end()) data->operators.insert(*named);
     }
   }
   return Program(std::move(data));
@@ -65,6 +73,18 @@ const NodeEffects& Program::node_effects(const View& view) const {
 
 const CallGraph& Program::call_graph() const {
   return data_->call_graph.get([this] { return CallGraph(data_->module); });
+}
+
+const PointerSet<Operator>& Program::operators(const FunctionRef& function) const {
+  {
+    std::lock_guard lock(data_->mutex);
+    auto found = data_->operators.find(function.get());
+    if (found != data_->operators.end()) return found->second->named;
+  }
+  auto made = std::make_shared<const Data::Operators>(
+      Data::Operators{function, operators_of(function.get())});
+  std::lock_guard lock(data_->mutex);
+  return data_->operators.try_emplace(function.get(), std::move(made)).first->second->named;
 }
 
 const Flow& Program::constancy() const {

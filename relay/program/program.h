@@ -8,6 +8,7 @@
 #include <relay/ir/module.h>
 #include <relay/program/call_graph.h>
 #include <relay/program/view.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -48,6 +49,8 @@ class Program {
   /// The effects of the nodes of a view of this program.
   const NodeEffects& node_effects(const View& view) const;
   const CallGraph& call_graph() const;
+  /// The operators that a function of the module names: a pass about others has nothing to do.
+  const PointerSet<Operator>& operators(const FunctionRef& function) const;
   /// Which values are the same whatever the arguments of the program are (`Constancy` in flow.h).
   const Flow& constancy() const;
   /// The functions that calls may run, and their effects (`CallEffects` in flow.h).

@@ -1,14 +1,17 @@
 // MergeCompilerRegions: regions of one code generator that follow each other become one.
 #include <relay/analysis/regions.h>
 #include <relay/ir/rewrite.h>
+#include <relay/op/registry/forms.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
 
 FunctionRef merge_regions(const FunctionRef& function, const Program& program,
                           const PassContext& context) {
+  if (!program.operators(function).contains(compiler_begin_op())) return function;
   const View& view = program.view(function);
   AnnotatedRegions regions(view, &program.node_effects(view), {});
   if (!regions.merge())
@@ -42,7 +45,7 @@ RELAY_REGISTER_PASS({
     [](const PassInfo& info, const PassOptions&) {
       return make_prepared_function_pass(
           info, [](const Module& module, const PassContext& context) {
-            return [program = Program(module), &context](const FunctionRef& function) {
+            return [program = program_of(module), &context](const FunctionRef& function) {
               return merge_regions(function, program, context);
             };
           });

@@ -5,8 +5,11 @@
 
 #include <relay/analysis/regions.h>
 #include <relay/ir/rewrite.h>
+#include <relay/op/registry/forms.h>
 #include <relay/support/error.h>
+#include <relay/transform/own_type_params.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -44,41 +47,6 @@ bool is_of_tensors(const TypeRef& type) {
     if (var->var_kind() != Kind::kShapeVar) return false;
   }
   return true;
-}
-
-/// A function whose types mention dimensions and types of another one gets names of its own for
-/// them.
-FunctionRef with_own_type_params(const FunctionRef& function) {
-  std::vector<TypeVarRef> outer;
-  auto use = [&](const TypeRef& type) {
-    if (!type) return;
-    for (const TypeVarRef& var : free_type_vars(type)) {
-      if (std::find(outer.begin(), outer.end(), var) == outer.end()) outer.push_back(var);
-    }
-  };
-  for (const VarRef& param : function->params()) use(TypeRef(param->annotation()));
-  use(TypeRef(function->ret_type()));
-  if (outer.empty()) return function;
-  std::map<const TypeVar*, TypeVarRef> own;
-  std::vector<TypeVarRef> params;
-  for (const TypeVarRef& var : outer) {
-    params.push_back(TypeVar::make(var->name(), var->var_kind()));
-    own[var.get()] = params.back();
-  }
-  auto renamed = [&](const TypeRef& type) {
-    if (!type) return type;
-    return substitute(type, [&](const TypeVar* var) -> TypeRef {
-      auto found = own.find(var);
-      if (found == own.end()) return {};
-      if (var->var_kind() == Kind::kShapeVar)
-        return DimType::make(Dim::symbol(found->second.get()));
-      return found->second;
-    });
-  };
-  FunctionRef copy(copy_with_fresh_vars(function, renamed)->as<Function>());
-  return make_function({copy->params().begin(), copy->params().end()}, ExprRef(copy->body()),
-                       TypeRef(copy->ret_type()), std::move(params), {}, copy->attrs(),
-                       copy->span());
 }
 
 /// Takes the regions out of one function.
@@ -368,10 +336,12 @@ class Partitioner {
 };
 
 Module partition(const Module& module, const PartitionOptions& options) {
-  Program program(module);
+  const Program program = program_of(module);
   Module result = module;
   for (const auto& entry : module.functions()) {
     if (!dict_attr(entry.function->attrs(), "Compiler").is_none()) continue;
+    const PointerSet<Operator>& named = program.operators(entry.function);
+    if (!named.contains(compiler_begin_op()) && !named.contains(compiler_end_op())) continue;
     Partitioner partitioner(entry.function, entry.name, program, options, result);
     ExprRef made = partitioner.run();
     if (!(made == entry.function))
