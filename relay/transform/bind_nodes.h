@@ -16,4 +16,9 @@ FunctionRef without_waiting_nodes(const FunctionRef& function);
 /// arguments and in values are flattened into their region. No node may be waiting.
 FunctionRef bind_nodes(const Regions& regions, const std::function<bool(uint32_t node)>& bound);
 
+/// True if binding every node of a function outside of kernels changes nothing: each node is the
+/// value of one let or the rest of one region, on operands that are variables or names. False for
+/// some functions of which that holds, too. Looks at each node once and numbers nothing.
+bool all_nodes_are_bound(const Function* function);
+
 }  // namespace relay

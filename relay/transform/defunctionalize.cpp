@@ -12,6 +12,7 @@
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/first_order.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/monomorphic.h>
 #include <relay/transform/pass.h>
@@ -302,61 +303,6 @@ FunctionRef Defunctionalizer::convert(const FunctionRef& function) {
   return FunctionRef(copy_with_fresh_vars(copy_nodes(converted), annotation)->as<Function>());
 }
 
-// Puts polymorphic functions that lets bind in the place of their uses, where each has one type.
-class PolymorphicLets final : public Rewriter {
- private:
-  static bool is_polymorphic(const Let& let) {
-    const auto* type = let.var()->type() == nullptr ? nullptr : let.var()->type()->as<FuncType>();
-    if (type == nullptr || !type->is_scheme() || !let.value()->is<Function>()) return false;
-    for (const VarRef& var : free_vars(let.value().get())) {
-      if (var.get() == let.var().get()) return false;  // it calls itself
-    }
-    return true;
-  }
-  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
-    const auto* let = expr->as<Let>();
-    if (let == nullptr || operand != 1 || !is_polymorphic(*let)) return;
-    functions_[let->var().get()] = {done[0], count_nodes(done[0].get())};
-  }
-  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    std::vector<ExprRef> own(operands.begin(), operands.end());
-    for (size_t i = 0; i < own.size(); ++i) {
-      const auto* var = expr->operands()[i]->as<Var>();
-      const Found* found = var == nullptr ? nullptr : functions_.find(var);
-      if (found == nullptr) continue;
-      made_ += found->nodes;
-      if (made_ > kMostNodes)
-        throw Error("polymorphic functions that lets bind are used too often; make them global",
-                    expr->span());
-      own[i] = copy_with_fresh_vars(copy_nodes(found->function));
-    }
-    const auto* let = expr->as<Let>();
-    return let != nullptr && functions_.contains(let->var().get()) ? own[1] : rebuild(expr, own);
-  }
-
-  static constexpr size_t kMostNodes = 1'000'000;
-  struct Found {
-    ExprRef function;
-    size_t nodes;
-  };
-  PointerMap<Var, Found> functions_;
-  size_t made_ = 0;
-};
-
-Module without_polymorphic_lets(Module module) {
-  infer_types_or_throw(module);
-  const Module typed = module;
-  bool changed = false;
-  for (const auto& entry : typed.functions()) {
-    ExprRef rewritten = PolymorphicLets().run(entry.function);
-    if (rewritten == entry.function) continue;
-    module.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
-    changed = true;
-  }
-  if (changed) infer_types_or_throw(module);
-  return module;
-}
-
 // Data have closed types: a named extent of the entry becomes one that a run decides.
 Module without_names(const Module& module, const Name& entry) {
   const FunctionRef function(module.function(entry));
@@ -378,14 +324,9 @@ Module without_names(const Module& module, const Name& entry) {
   return result;
 }
 
-bool holds_functions(const Type& type) {
-  bool found = type.is<FuncType>();
-  for_each_part(type, [&](const Type* part) { found = found || holds_functions(*part); });
-  return found;
-}
-
 Module defunctionalize(const Module& given, const PassContext& context) {
   if (given.entry() == nullptr) throw Error("the program has no @main");
+  if (is_first_order(given)) return given;
   const Module module = without_names(given, given.entry()->name);
   const Module::FunctionEntry* entry = module.entry();
   std::vector<TypeRef> types;
@@ -418,7 +359,8 @@ RELAY_REGISTER_PASS({
      "what it captures, and calls of it a call of one function for each type, which matches on it. "
      "Each global function that the entry reaches becomes one for each type that it is called at. "
      "Extents with names become those that a run decides. Types of functions inside of declared "
-     "data types are refused."},
+     "data types are refused. A program without function values and type parameters stays as it "
+     "is."},
     {},
     [](const PassInfo& info, const PassOptions&) {
       return make_module_pass(info, defunctionalize);

@@ -4,6 +4,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
 #include <relay/op/registry/forms.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
@@ -90,6 +91,22 @@ ExprRef static_call(const Call& call, std::span<const ExprRef> args) {
   }
 }
 
+// True if the function calls an operator that has a static form, or makes integers, which may be
+// known extents.
+bool may_become_static(const Function* function) {
+  bool found = false;
+  visit_each(function, [&](const Expr* expr) {
+    const Operator* op = called_op(expr);
+    if (op == nullptr) return true;
+    const auto* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
+    const bool integers =
+        tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_integer();
+    found = integers || static_operator(*op) != nullptr;
+    return !found;
+  });
+  return found;
+}
+
 Module make_static(const Module& module, const PassContext& context) {
   // One that becomes static may decide the shape that the next one depends on.
   Module result = module;
@@ -99,6 +116,7 @@ Module make_static(const Module& module, const PassContext& context) {
     result = (*create_pass("InferType"))(result, context);
     const Module typed = result;
     for (const auto& entry : typed.functions()) {
+      if (!may_become_static(entry.function.get())) continue;
       auto rewrite = [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
         const auto* call = expr->as<Call>();
         if (call == nullptr) return {};

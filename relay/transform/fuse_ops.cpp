@@ -10,6 +10,7 @@
 #include <relay/op/registry/forms.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/fusion.h>
+#include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 #include <relay/transform/pass_program.h>
 
@@ -226,8 +227,27 @@ class Fuser final : public Rewriter {
   std::unordered_map<uint32_t, Group> groups_;
 };
 
+// True if an operator is called outside of kernels. A walk that numbers nothing: most functions of a
+// module that was fused before have none.
+bool calls_operators(const Function* function) {
+  PointerSet<Expr> seen;
+  std::vector<const Expr*> stack{function};
+  while (!stack.empty()) {
+    const Expr* expr = stack.back();
+    stack.pop_back();
+    const auto operands = expr->operands();
+    if (operands.empty()) continue;
+    if (!expr->has_one_owner() && !seen.insert(expr)) continue;
+    if (called_op(expr) != nullptr) return true;
+    const auto* inner = expr->as<Function>();
+    if (inner != nullptr && is_primitive(inner)) continue;
+    for (const ExprRef& operand : operands) stack.push_back(operand.get());
+  }
+  return false;
+}
+
 FunctionRef fuse(const FunctionRef& function, const Module& module, const FuseOptions& options) {
-  if (is_primitive(function.get())) return function;
+  if (is_primitive(function.get()) || !calls_operators(function.get())) return function;
   FusionKinds kinds;
   const Program program = program_of(module);
   PointerMap<Expr, Member> members = Grouping(program.view(function), kinds, options).run();

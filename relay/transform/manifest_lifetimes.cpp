@@ -5,9 +5,9 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/op/registry/forms.h>
-#include <relay/program/view.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -25,20 +25,25 @@ bool holds_tensors(const Type* type) {
 // Where variables of one function end: behind lets, in the order of their last uses.
 class Ends {
  public:
-  explicit Ends(const View& view) : view_(view), scopes_(view.scopes()), users_(view.users()) {
+  explicit Ends(const View& view) : view_(view), users_(view.users()) {
+    std::vector<Use> uses;
     for (uint32_t id = 0; id < view.size(); ++id) {
-      if (!view.expr(id)->is<Var>() || view.binder(id) == View::kNone ||
-          !holds_tensors(view.expr(id)->type()))
-        continue;
-      std::vector<Use> uses;
-      bool captured = false;  // or killed before
+      if (view.kind(id) != ExprKind::kVar || users_[id].empty()) continue;
+      if (view.binder(id) == View::kNone || !holds_tensors(view.expr(id)->type())) continue;
+      const bool killed =
+          std::any_of(users_[id].begin(), users_[id].end(),
+                      [&](Users::Use use) { return is_kill(view.expr(use.user)); });
+      if (killed || is_only_result(users_[id])) continue;
+      const Scopes& scopes = view.scopes();
+      bool captured = false;
+      uses.clear();
       for (Users::Use use : users_[id]) {
-        const uint32_t place = scopes_.place(use.user, use.operand);
-        captured = captured || is_kill(view.expr(use.user)) ||
-                   scopes_.function(place) != scopes_.function(scopes_.home(id));
+        const uint32_t place = scopes.place(use.user, use.operand);
+        captured =
+            captured || scopes.function(place) != scopes.function(scopes.home(id));
         uses.push_back({use.user, use.operand, place});
       }
-      if (!uses.empty() && !captured) find(id, std::move(uses));
+      if (!captured) find(id, std::move(uses));
     }
     for (auto& [let, ends] : ends_)
       std::stable_sort(ends.begin(), ends.end(),
@@ -49,6 +54,7 @@ class Ends {
     VarRef var;
     uint32_t operand;  // of the last use
   };
+  bool empty() const { return ends_.empty(); }
   const std::vector<End>* behind(const Let* let) const {
     auto found = ends_.find(let);
     return found == ends_.end() ? nullptr : &found->second;
@@ -63,10 +69,25 @@ class Ends {
     std::vector<Use> uses;
   };
 
+  // Read once, as the value of a branch, clause or body.
+  bool is_only_result(std::span<const Users::Use> uses) const {
+    if (uses.size() != 1) return false;
+    switch (view_.kind(uses[0].user)) {
+      case ExprKind::kFunction:
+        return true;
+      case ExprKind::kLet:
+      case ExprKind::kIf:
+      case ExprKind::kMatch:
+        return uses[0].operand > 0;
+      default:
+        return false;
+    }
+  }
+
   // Uses in a scope or further inside, seen from the scope: the last one decides. Branches that use
   // the variable last end it each for itself.
   void find(uint32_t var, std::vector<Use> uses) {
-    std::vector<Work> work{{scopes_.home(var), std::move(uses)}};
+    std::vector<Work> work{{view_.scopes().home(var), std::move(uses)}};
     while (!work.empty()) {
       const Work now = std::move(work.back());
       work.pop_back();
@@ -102,16 +123,16 @@ class Ends {
   std::pair<uint32_t, uint32_t> lifted(const Use& use, uint32_t scope) const {
     uint32_t node = use.user, place = use.place, opened = scope;
     while (place != scope) {
-      node = scopes_[place].owner;
+      node = view_.scopes()[place].owner;
       opened = place;
-      place = scopes_.home(node);
+      place = view_.scopes().home(node);
     }
     return {node, opened};
   }
   // The value of a branch, clause or body, or of the lets before it.
   bool is_result(const Use& use, uint32_t scope) const {
     if (view_.kind(use.user) == ExprKind::kLet) return use.operand == 1;
-    return scopes_.home(use.user) != scope;
+    return view_.scopes().home(use.user) != scope;
   }
   // Lets are numbered from the last to the first, but their variables in order.
   uint32_t place_in_chain(uint32_t node, const Use& use) const {
@@ -130,7 +151,6 @@ class Ends {
   }
 
   const View& view_;
-  const Scopes& scopes_;
   const Users& users_;
   std::unordered_map<const Let*, std::vector<End>> ends_;
 };
@@ -158,10 +178,11 @@ class Killer final : public Rewriter {
   const Ends& ends_;
 };
 
-FunctionRef manifest(const FunctionRef& function, const Module&, const PassContext&) {
+FunctionRef manifest(const FunctionRef& function, const Module& module, const PassContext&) {
   if (is_primitive(function.get())) return function;
-  View view(function);
-  Ends ends(view);
+  const Program program = program_of(module);
+  Ends ends(program.view(function));
+  if (ends.empty()) return function;
   ExprRef result = Killer(ends).run(function);
   return FunctionRef(result->as<Function>());
 }

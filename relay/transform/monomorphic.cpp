@@ -9,8 +9,10 @@
 #include <relay/infer/infer.h>
 #include <relay/infer/specialize/instance_types.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
 #include <relay/program/call_graph.h>
 #include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 namespace {
@@ -153,6 +155,65 @@ Module monomorphic(Module module, const Name& entry) {
     if (reached.count(function.name) == 0) result.remove_function(function.name);
   }
   return result;
+}
+
+namespace {
+
+// Puts polymorphic functions that lets bind in the place of their uses, where each has one type.
+class PolymorphicLets final : public Rewriter {
+ private:
+  static bool is_polymorphic(const Let& let) {
+    const auto* type = let.var()->type() == nullptr ? nullptr : let.var()->type()->as<FuncType>();
+    if (type == nullptr || !type->is_scheme() || !let.value()->is<Function>()) return false;
+    for (const VarRef& var : free_vars(let.value().get())) {
+      if (var.get() == let.var().get()) return false;  // it calls itself
+    }
+    return true;
+  }
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let == nullptr || operand != 1 || !is_polymorphic(*let)) return;
+    functions_[let->var().get()] = {done[0], count_nodes(done[0].get())};
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    std::vector<ExprRef> own(operands.begin(), operands.end());
+    for (size_t i = 0; i < own.size(); ++i) {
+      const auto* var = expr->operands()[i]->as<Var>();
+      const Found* found = var == nullptr ? nullptr : functions_.find(var);
+      if (found == nullptr) continue;
+      made_ += found->nodes;
+      if (made_ > kMostNodes)
+        throw Error("polymorphic functions that lets bind are used too often; make them global",
+                    expr->span());
+      own[i] = copy_with_fresh_vars(copy_nodes(found->function));
+    }
+    const auto* let = expr->as<Let>();
+    return let != nullptr && functions_.contains(let->var().get()) ? own[1] : rebuild(expr, own);
+  }
+
+  static constexpr size_t kMostNodes = 1'000'000;
+  struct Found {
+    ExprRef function;
+    size_t nodes;
+  };
+  PointerMap<Var, Found> functions_;
+  size_t made_ = 0;
+};
+
+}  // namespace
+
+Module without_polymorphic_lets(Module module) {
+  infer_types_or_throw(module);
+  const Module typed = module;
+  bool changed = false;
+  for (const auto& entry : typed.functions()) {
+    ExprRef rewritten = PolymorphicLets().run(entry.function);
+    if (rewritten == entry.function) continue;
+    module.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
+    changed = true;
+  }
+  if (changed) infer_types_or_throw(module);
+  return module;
 }
 
 }  // namespace relay

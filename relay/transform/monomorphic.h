@@ -10,4 +10,9 @@ namespace relay {
 /// gone. Throws `Error` where a function needs itself at ever new types.
 Module monomorphic(Module module, const Name& entry);
 
+/// The module, typed, with polymorphic functions that lets bind in the place of their uses, where
+/// each has one type. Those that call themselves stay. Throws `Error` if the copies have more than
+/// a million nodes.
+Module without_polymorphic_lets(Module module);
+
 }  // namespace relay

@@ -1,5 +1,8 @@
 // PartialEvaluate: runs what is known of a program and writes the rest.
+#include <algorithm>
+
 #include <relay/ir/equal.h>
+#include <relay/transform/partial/idle.h>
 #include <relay/transform/partial/machine.h>
 #include <relay/transform/pass.h>
 #include <relay/transform/pass_report.h>
@@ -9,12 +12,24 @@ namespace {
 
 Module evaluate_partially(const Module& module, partial::Limits limits,
                           const PassContext& context) {
+  const auto& functions = module.functions();
+  if (std::all_of(functions.begin(), functions.end(), [](const Module::FunctionEntry& entry) {
+        return partial::is_idle(entry.function);
+      }))
+    return module;
   Module normal = (*create_pass("ToANormalForm"))(module, context);
   normal = (*create_pass("InferType"))(normal, context);
   Effects effects(normal);
   partial::Machine machine(normal, effects, limits);
   Module result = module;
   for (const auto& entry : normal.functions()) {
+    // What has attributes may be compiled elsewhere.
+    if (!entry.function->attrs()) {
+      if (FunctionRef same = partial::without_known(entry.function)) {
+        result.update_function(entry.name, std::move(same));
+        continue;
+      }
+    }
     FunctionRef written = machine.run(entry.function);
     if (written == nullptr) {
       report_in_pass(Diagnostic::warning(

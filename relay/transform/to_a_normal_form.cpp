@@ -7,6 +7,7 @@ namespace relay {
 namespace {
 
 FunctionRef to_a_normal_form(const FunctionRef& old, const Module&, const PassContext&) {
+  if (all_nodes_are_bound(old.get())) return old;
   FunctionRef function = without_waiting_nodes(old);
   Regions regions(function.get());
   std::vector<char> in_kernel = primitive_regions(regions);

@@ -9,6 +9,7 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
+#include <relay/ir/visit.h>
 #include <relay/op/registry/forms.h>
 #include <relay/op/registry/precision_rules.h>
 #include <relay/op/shape/shape_attrs.h>
@@ -26,6 +27,9 @@ namespace {
 
 RELAY_REGISTER_CONFIG({"relay.ToMixedPrecision.keep_orig_output_dtype", false,
                        "Whether results of a program keep their dtype in mixed precision."});
+
+/// Of a type: no float32, some, or a tensor in it is not known.
+enum class Floats : uint8_t { kNone, kWide, kUnknown };
 
 enum class Missing : int64_t { kError, kWarn, kSilent };
 
@@ -56,13 +60,25 @@ TypeRef with_floats(const TypeRef& type, DType from, DType to) {
 // Rewrites one function. Every new node gets its type, since what follows asks for it.
 class Narrower final : public Rewriter {
  public:
-  Narrower(MixedOptions options, const View& view, const FunctionRef& function, bool keep_result)
-      : options_(options),
-        root_(function.get()),
-        keep_result_(keep_result),
-        view_(view),
-        scopes_(view_.scopes()) {
+  Narrower(MixedOptions options, const Program& program, const FunctionRef& function,
+           bool keep_result)
+      : options_(options), function_(function), keep_result_(keep_result), program_(program) {
     for (const VarRef& param : function->params()) params_.insert(param.get());
+  }
+
+  /// True if some call becomes narrow or deserves a report. The first one to become narrow does so
+  /// on operands as they are, so that a look at each call is enough.
+  bool has_work() {
+    bool found = false;
+    visit_each(function_.get(), [&](const Expr* expr) {
+      if (called_op(expr) == nullptr) return true;
+      const auto& call = static_cast<const Call&>(*expr);
+      if (!computes_wide_floats(call)) return true;
+      const std::optional<PrecisionRule> rule = rule_of(call);
+      found = !rule || becomes_narrow(*rule, call.operands());
+      return !found;
+    });
+    return found;
   }
 
  private:
@@ -118,7 +134,7 @@ class Narrower final : public Rewriter {
       case ExprKind::kLet:
         return rewrite_let(static_cast<const Let&>(*expr), operands);
       case ExprKind::kFunction:
-        if (expr == root_ && !keep_result_) {
+        if (expr == function_.get() && !keep_result_) {
           const auto& function = static_cast<const Function&>(*expr);
           if (operands[0] == function.body()) return ExprRef(expr);
           return make_function(function.params(), operands[0], {}, function.type_params(),
@@ -159,23 +175,12 @@ class Narrower final : public Rewriter {
 
   ExprRef rewrite_op(const Call& call, std::span<const ExprRef> operands) {
     if (!computes_wide_floats(call)) return with_old_types(&call, operands, 1);
-    auto [known, added] = rules_.insert(call);
-    if (added) {
-      std::vector<TypeRef> types;
-      for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
-      *known = precision_rule(
-          OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
-    }
-    std::optional<PrecisionRule> rule = *known;
-    // What converts dtypes itself says what it gives.
-    if (call_attrs<CastAttrs>(&call)) rule = PrecisionRule::kNever;
+    std::optional<PrecisionRule> rule = rule_of(call);
     if (!rule) {
       report_missing(call);
       rule = PrecisionRule::kNever;
     }
-    const bool narrow = *rule == PrecisionRule::kAlways ||
-                        (*rule == PrecisionRule::kFollows && all_may_be_narrow(operands));
-    if (!narrow) return with_old_types(&call, operands, 1);
+    if (!becomes_narrow(*rule, operands)) return with_old_types(&call, operands, 1);
     std::vector<ExprRef> args;
     for (size_t i = 1; i < operands.size(); ++i) {
       const TypeRef type(operands[i]->type());
@@ -187,20 +192,43 @@ class Narrower final : public Rewriter {
     return typed(std::move(result), with_floats(TypeRef(call.type()), kFloat32, options_.narrow));
   }
 
-  // True if floats go in and come out.
-  static bool computes_wide_floats(const Call& call) {
-    if (!has_known_tensors(call.type()) ||
-        with_floats(TypeRef(call.type()), kFloat32, kFloat16).get() == call.type())
-      return false;
-    const bool known = std::all_of(call.args().begin(), call.args().end(), [](const ExprRef& arg) {
-      return has_known_tensors(arg->type());
-    });
-    if (!known) return false;
-    for (const ExprRef& arg : call.args()) {
-      if (!(with_floats(TypeRef(arg->type()), kFloat32, kFloat16).get() == arg->type()))
-        return true;
+  // Nothing for an operator without one.
+  std::optional<PrecisionRule> rule_of(const Call& call) {
+    // What converts dtypes itself says what it gives.
+    if (call_attrs<CastAttrs>(&call)) return PrecisionRule::kNever;
+    auto [known, added] = rules_.insert(call);
+    if (added) {
+      std::vector<TypeRef> types;
+      for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
+      *known = precision_rule(
+          OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
     }
-    return false;
+    return *known;
+  }
+  bool becomes_narrow(PrecisionRule rule, std::span<const ExprRef> operands) const {
+    return rule == PrecisionRule::kAlways ||
+           (rule == PrecisionRule::kFollows && all_may_be_narrow(operands));
+  }
+
+  // True if floats go in and come out.
+  bool computes_wide_floats(const Call& call) {
+    if (floats_in(call.type()) != Floats::kWide) return false;
+    bool wide = false;
+    for (const ExprRef& arg : call.args()) {
+      const Floats floats = floats_in(arg->type());
+      if (floats == Floats::kUnknown) return false;
+      wide = wide || floats == Floats::kWide;
+    }
+    return wide;
+  }
+  // Types repeat and are one object each: each is looked into once.
+  Floats floats_in(const Type* type) {
+    if (type == nullptr) return Floats::kUnknown;
+    auto [floats, fresh] = floats_.insert(type);
+    if (!fresh) return *floats;
+    if (!has_known_tensors(type)) return *floats = Floats::kUnknown;
+    const bool wide = with_floats(TypeRef(type), kFloat32, kFloat16).get() != type;
+    return *floats = wide ? Floats::kWide : Floats::kNone;
   }
 
   // False if a number of a constant becomes infinite in the narrow type, as the -1e9 of a mask
@@ -286,7 +314,10 @@ class Narrower final : public Rewriter {
     return bound ? typed(make_let(bound, value, result, value->span()), TypeRef(type)) : result;
   }
   // Where operand i of a node is used.
-  uint32_t place(const Expr& expr, size_t i) const { return scopes_.place(view_.id(&expr), i); }
+  uint32_t place(const Expr& expr, size_t i) {
+    if (view_ == nullptr) view_ = &program_.view(function_);
+    return view_->scopes().place(view_->id(&expr), i);
+  }
   // One cast for all in a scope who want it; the way back from one is what was cast. A cast for
   // several scopes would run around them, whether one of them runs or not.
   ExprRef in_dtype(const ExprRef& value, const TypeRef& type, uint32_t scope) {
@@ -304,16 +335,17 @@ class Narrower final : public Rewriter {
   }
 
   const MixedOptions options_;
-  const Function* root_;
+  const FunctionRef function_;
   const bool keep_result_;
+  const Program& program_;
+  const View* view_ = nullptr;
   PointerSet<Var> params_;
   PointerMap<Var, VarRef> vars_;
   // By value, dtype and scope; and what was cast.
   std::map<std::tuple<const Expr*, std::string, uint32_t>, ExprRef> casts_;
   PointerMap<Expr, ExprRef> wide_;
   CallMap<std::optional<PrecisionRule>> rules_;
-  const View& view_;
-  const Scopes& scopes_;
+  PointerMap<Type, Floats> floats_;
 };
 
 Module narrow(const Module& module, MixedOptions options) {
@@ -323,8 +355,9 @@ Module narrow(const Module& module, MixedOptions options) {
   for (const auto& entry : module.functions()) {
     // What others call gives them what they know.
     const bool keep = options.keep_results || graph.ref_count(entry.name) > 0;
-    ExprRef rewritten =
-        Narrower(options, program.view(entry.function), entry.function, keep).run(entry.function);
+    Narrower narrower(options, program, entry.function, keep);
+    if (!narrower.has_work()) continue;
+    ExprRef rewritten = narrower.run(entry.function);
     if (!(rewritten == entry.function))
       result.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
   }
