@@ -76,8 +76,10 @@ struct Case {
     }
     OpCall op_call(op, call->attrs(), types, result);
     std::vector<ExprRef> found;
-    for (const ExprRef& gradient : make({op_call, args, function->body(), gradients})) {
-      if (gradient) found.push_back(gradient);
+    const std::vector<ExprRef> all = make({op_call, args, function->body(), gradients});
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i] || gradient_type({&types[i], 1}))
+        found.push_back(all[i] ? all[i] : call_op("zeros_like", {args[i]}));
     }
     Module made;
     made.add_function("main", make_function(params, relay::make_tuple(found)));

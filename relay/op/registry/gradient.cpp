@@ -133,21 +133,39 @@ ExprRef zeros_in_place_of(const ExprRef& arg, const TypeRef& type) {
   return relay::make_tuple(fields);
 }
 
+/// True for each output that is 0 whatever the inputs are.
+std::vector<bool> zero_outputs(const te::Computation& computation) {
+  std::vector<bool> zero;
+  for (const te::Output& output : computation.outputs) {
+    const te::Map* map =
+        output.tensor.is_input()
+            ? nullptr
+            : std::get_if<te::Map>(&computation.stages[static_cast<size_t>(output.tensor.stage)].body);
+    const te::ScalarNode* value =
+        map == nullptr ? nullptr : map->values[static_cast<size_t>(output.tensor.index)].get();
+    zero.push_back(value != nullptr && value->kind == te::ScalarKind::kConst &&
+                   value->value.f == 0);
+  }
+  return zero;
+}
+
 /// The arguments of a derived operator, with zeros for those that the derivative does not read: it
 /// has their types. Nothing is kept for it, and what gave them may be fused with its other users.
-void leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
+/// The result is true for each gradient that is 0 everywhere.
+std::vector<bool> leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
   const OpCall& typed = call.call;
   std::vector<TypeRef> inputs;
   for (size_t i = 0; i < typed.num_inputs(); ++i) {
     inputs.push_back(typed.input(i));
-    if (!has_known_extents(inputs.back())) return;
+    if (!has_known_extents(inputs.back())) return {};
   }
-  std::vector<bool> read;
+  te::Computation computation;
   try {
-    read = read_inputs(derive(*typed.op(), typed.attrs_ref(), inputs, {}));
+    computation = derive(*typed.op(), typed.attrs_ref(), inputs, {});
   } catch (const te::NoAdjoint&) {
-    return;  // the operator's relation refuses it, with the place
+    return {};  // the operator's relation refuses it, with the place
   }
+  const std::vector<bool> read = read_inputs(computation);
   size_t next = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto* tuple = inputs[i]->as<TupleType>();
@@ -156,6 +174,7 @@ void leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
     for (size_t k = 0; k < count; ++k) any = any || read[next++];
     if (!any) args[i] = zeros_in_place_of(args[i], inputs[i]);
   }
+  return zero_outputs(computation);
 }
 
 std::string refusal(const Operator& op, const std::string& why) {
@@ -284,10 +303,11 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
   if (find_op(Name(name)) == nullptr)
     throw Error(refusal(op, "derivations stop at derivatives of order " +
                                 std::to_string(kMaxGradientOrder)));
-  leave_out_unread(call, args);
+  std::vector<bool> zero = leave_out_unread(call, args);
   ExprRef all = call_op(name, args, call.call.attrs_ref());
   std::vector<TypeRef> floats;
   for (size_t i = 0; i < call.call.num_inputs(); ++i) float_tensors(call.call.input(i), floats);
+  zero.resize(floats.size());
   uint32_t next = 0;
   auto take = [&] {
     uint32_t k = next++;
@@ -298,8 +318,11 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
     const TypeRef& type = call.call.input(i);
     std::vector<TypeRef> mine;
     float_tensors(type, mine);
-    if (mine.empty()) {
-      result.emplace_back();
+    const auto first = zero.begin() + next;
+    if (std::all_of(first, first + static_cast<std::ptrdiff_t>(mine.size()),
+                    [](bool is_zero) { return is_zero; })) {
+      result.emplace_back();  // nothing, or nothing but zeros
+      next += static_cast<uint32_t>(mine.size());
     } else if (const auto* tuple = type->as<TupleType>()) {
       if (mine.size() != tuple->fields().size())
         throw Error("a call with a tuple of floats and others has no gradient");

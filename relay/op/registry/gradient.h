@@ -32,7 +32,7 @@ struct GradientCall {
 /// without an entry has the derivation from its definition.
 ///
 /// A rule returns an expression for each input: of the input's type, a tuple for a tuple. It is
-/// null for an input that is not floats.
+/// null for an input that is not floats, or whose gradient is 0 everywhere.
 struct GradientEntry {
   GradientFn rule;
   std::string none;
@@ -52,7 +52,7 @@ inline constexpr size_t kMaxGradientOrder = 3;
 TypeRef gradient_type(std::span<const TypeRef> types);
 
 /// The gradients of a call's inputs, by the rule or else as derived: an expression for each input,
-/// null for those that are not floats. Throws Error, with the reason, if there is none.
+/// null for those that are not floats, and for those that are 0 whatever the arguments are. Throws Error, with the reason, if there is none.
 std::vector<ExprRef> gradients_of(const GradientCall& call);
 /// The same by the derived operator alone.
 std::vector<ExprRef> derived_gradients(const GradientCall& call);
