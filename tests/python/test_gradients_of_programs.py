@@ -18,6 +18,53 @@ def @main(%x: float64, %y: float64) {
   %loop(0, %y)
 }
 """,
+    "loops in loops": """
+def @inner(%k: int32, %a: float64, %b: float64) -> float64 { if (%k == 0) { %a } else { @inner(%k - 1, sin(%a) * %b, %b) } }
+def @outer(%i: int32, %x: float64, %acc: float64, %y: float64) -> float64 {
+  if (%i < 3) { let %in = @inner(%i, %acc, %x); @outer(%i + 1, %x, %acc * %in + @inner(2, %y, %in), %y) } else { %acc * @inner(1, %x, %y) }
+}
+def @main(%x: float64, %y: float64) { @outer(0, %x, %y, %x * %y) * @inner(2, %x, 0.5f64) }
+""",
+    "a loop with several ways": """
+def @walk(%i: int32, %x: float64, %step: float64, %seen: (float64, int32)) -> (float64, (float64, int32)) {
+  let %next = %x * %step;
+  if (9 <= %i) {
+    if (%x < 1f64) { (%x * %step, (%seen.0, %i)) } else { (%x / %step, %seen) }
+  } else if (%next < 1f64) {
+    let %more = %step + 0.5f64;
+    if (%i == 4) { (%next * %x, (%x, 7)) } else { @walk(%i + 1, %next + 0.3f64, %more, (%seen.0 * %x, %i)) }
+  } else {
+    @walk(%i + 2, %x - 0.4f64, %step * %x, %seen)
+  }
+}
+def @main(%x: float64, %y: float64) {
+  let %end = @walk(0, %x, %y, (%x, 3));
+  let %other = @walk(3, 2f64 * %y, %x, (%y, 3));
+  %end.0 * %end.1.0 + %other.0 * %x + %other.1.0
+}
+""",
+    "loops in branches": """
+def @loop(%i: int32, %x: float64, %acc: float64) -> float64 {
+  if (%i < 3) { @loop(%i + 1, %x, (if (%acc < %x) { %acc * sin(%x) } else { %acc + %x })) } else { %acc }
+}
+def @main(%x: float64, %y: float64) {
+  let %a = if (%x < %y) { @loop(0, %x, %y) * @loop(1, %y, %x) } else { %x };
+  let %b = if (%y < %x) { @loop(0, %x, %y) } else { %a * %a };
+  %a * %b
+}
+""",
+    "loops beside closures": """
+def @loop(%i: int32, %x: float64, %acc: float64) -> float64 { if (%i < 3) { @loop(%i + 1, %x, %acc * cos(%x)) } else { %acc } }
+def @main(%x: float64, %y: float64) {
+  let %f = fn (%a: float64) -> float64 { @loop(0, %a, %y) };
+  let %g = if (%x < %y) { %f } else { fn (%a: float64) -> float64 { %a } };
+  %g(%x) * @loop(1, %y, %g(%y))
+}
+""",
+    "a gradient that ends": """
+def @loop(%i: int32, %x: float64, %round: float64) -> float64 { if (%i < 3) { @loop(%i + 1, %x * %x, floor(%x) + 1f64) } else { %round * %x } }
+def @main(%x: float64, %y: float64) { @loop(0, %x, %y) + %y * @loop(3, 0.5f64, %y) }
+""",
     "general recursion": """
 def @power(%n: int32, %x: float64) -> float64 { if (%n == 0) { 1f64 } else { %x * @power(%n - 1, %x) } }
 def @main(%x: float64, %y: float64) { @power(5, %x) * @power(3, %y) + @power(2, %x) }

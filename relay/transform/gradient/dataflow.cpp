@@ -92,11 +92,11 @@ FunctionRef with_calls_inlined(const FunctionRef& function, const Module& module
   return without_lets(inlined, dead_lets(inlined.get(), {}));
 }
 
-const Expr* not_dataflow(const Function& function) {
+const Expr* not_dataflow(const Function& function, Loops* loops) {
   for (const VarRef& param : function.params()) {
     if (!is_tensorial(param->type())) return param.get();
   }
-  const Reverse reverse(&function);
+  const Reverse reverse(&function, loops);
   const Regions& regions = reverse.regions();
   const Expr* found = nullptr;
   for (uint32_t id = 1; id < regions.num_nodes() && found == nullptr; ++id) {
@@ -119,8 +119,8 @@ const Expr* not_dataflow(const Function& function) {
   return found;
 }
 
-FunctionRef dataflow_gradient(const Function& function, const GradientForm& form) {
-  Reverse reverse(&function);
+FunctionRef dataflow_gradient(const Function& function, const GradientForm& form, Loops* loops) {
+  Reverse reverse(&function, loops);
   const std::vector<bool> chosen = chosen_params(function, form);
   std::vector<VarRef> params = function.params();
   for (size_t i = 0; i < params.size(); ++i) {

@@ -124,6 +124,10 @@ FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode m
   }
   const Expr* cause = grad::not_dataflow(*plain);
   if (cause == nullptr) return grad::typed_in(module, grad::dataflow_gradient(*plain, form));
+  if (mode != GradientMode::kFirstOrder && !Effects(whole).any()) {
+    if (const FunctionRef found = grad::loop_gradient(whole, plain, module, form))
+      return grad::typed_in(module, found);
+  }
   if (mode == GradientMode::kFirstOrder) {
     throw Error(Diagnostic::error("a gradient of first order is of a function of operators, tuples "
                                   "and branches whose extents are known",

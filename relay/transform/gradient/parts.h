@@ -5,6 +5,8 @@
 
 namespace relay::grad {
 
+class Loops;
+
 /// The position of parameters that get gradients, for each parameter.
 std::vector<bool> chosen_params(const Function& function, const GradientForm& form);
 /// The result of the gradient from its parts.
@@ -19,9 +21,13 @@ Module with_definitions(const Module& module);
 /// bodies.
 FunctionRef with_calls_inlined(const FunctionRef& function, const Module& module);
 /// The first node that `dataflow_gradient` does not take, null if it takes the function.
-const Expr* not_dataflow(const Function& function);
-/// The gradient of a function of operators, tuples, lets and ifs.
-FunctionRef dataflow_gradient(const Function& function, const GradientForm& form);
+const Expr* not_dataflow(const Function& function, Loops* loops = nullptr);
+/// The gradient of a function of operators, tuples, lets and ifs, and of calls of loops.
+FunctionRef dataflow_gradient(const Function& function, const GradientForm& form,
+                              Loops* loops = nullptr);
+/// The gradient of a function of these, where all functions that it calls are loops; else null.
+FunctionRef loop_gradient(const Module& whole, const FunctionRef& function, Module& module,
+                          const GradientForm& form);
 
 /// The gradient of any function of the module, by name; `module` gets what it calls.
 FunctionRef lifted_gradient(const Module& whole, const Name& name, Module& module,

@@ -9,7 +9,8 @@
 
 namespace relay::grad {
 
-Reverse::Reverse(const Function* function) : function_(function), regions_(function) {
+Reverse::Reverse(const Function* function, Loops* loops)
+    : function_(function), loops_(loops), regions_(function) {
   for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
     types_.push_back(regions_.expr(id)->type());
     if (const auto* let = regions_.expr(id)->as<Let>()) *lets_.insert(let->var().get()).first = id;
@@ -144,7 +145,8 @@ void Reverse::find_dataflow() {
       continue;
     }
     const Operator* op = called_op(expr);
-    if (op == nullptr || !is_tensorial(types_[id])) continue;
+    const bool known = op != nullptr || (loops_ != nullptr && loops_->is_loop_call(expr));
+    if (!known || !is_tensorial(types_[id])) continue;
     auto args = static_cast<const Call*>(expr)->args();
     dataflow_[id] = std::all_of(args.begin(), args.end(),
                                 [](const ExprRef& arg) { return is_tensorial(arg->type()); });
@@ -164,6 +166,11 @@ void Reverse::make_forward(uint32_t id) {
     forward_if(id);
     return;
   }
+  const auto* projection = expr->as<TupleGetItem>();
+  if (projection != nullptr && !is_tensorial(projection->tuple()->type())) {
+    value_of(id);
+    return;
+  }
   std::vector<ExprRef> operands;
   bool any = false;
   for (size_t i = 0; i < expr->operands().size(); ++i) {
@@ -171,9 +178,29 @@ void Reverse::make_forward(uint32_t id) {
     operands.push_back(operand == kNone ? expr->operands()[i] : value_of(operand));
     any = any || (operand != kNone && varied_[operand]);
   }
-  values_[id] = rebuild(expr, operands);
   varied_[id] = any && types_[id] != nullptr && leaf_table_.count(types_[id]) > 0;
+  if (!forward_loop(id, operands)) values_[id] = rebuild(expr, operands);
   note(values_[id], regions_.home(id), types_[id]);
+}
+
+void Reverse::find_varied(uint32_t region) {
+  for (uint32_t id : nodes_of(region)) {
+    bool any = false;
+    if (regions_.expr(id)->is<If>()) {
+      for (size_t branch = 1; branch <= 2; ++branch) {
+        const uint32_t inner = regions_.region_of(id, branch);
+        find_varied(inner);
+        const uint32_t result = result_of(inner);
+        any = any || (result != kNone && varied_[result]);
+      }
+    } else {
+      for (size_t i = 0; i < regions_.num_operands(id); ++i) {
+        const uint32_t operand = target(id, i);
+        any = any || (operand != kNone && varied_[operand]);
+      }
+    }
+    varied_[id] = any && types_[id] != nullptr && leaf_table_.count(types_[id]) > 0;
+  }
 }
 
 void Reverse::forward_region(uint32_t region) {
@@ -287,6 +314,8 @@ void Reverse::backward(std::span<const uint32_t> nodes) {
     gradients_[id].clear();
     if (regions_.expr(id)->is<If>()) {
       backward_if(id, gradients);
+    } else if (loop_runs_.count(id) != 0) {
+      backward_loop(id, gradients);
     } else if (regions_.expr(id)->is<Call>()) {
       backward_call(id, gradients);
     }

@@ -10,6 +10,7 @@
 
 #include <relay/ir/regions.h>
 #include <relay/transform/gradient/leaves.h>
+#include <relay/transform/gradient/loops.h>
 
 namespace relay::grad {
 
@@ -23,7 +24,8 @@ namespace relay::grad {
 class Reverse {
  public:
   static constexpr uint32_t kNone = Regions::kNone;
-  explicit Reverse(const Function* function);
+  /// With `loops`, their calls are dataflow.
+  explicit Reverse(const Function* function, Loops* loops = nullptr);
 
   const Regions& regions() const { return regions_; }
   LeafTable& leaf_table() { return leaf_table_; }
@@ -40,8 +42,8 @@ class Reverse {
   const Type* type(uint32_t id) const { return types_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(types_.size()); }
 
-  /// True if the node is a call of an operator or an `if` over such, so that this class knows what
-  /// flows back.
+  /// True if the node is a call of an operator or of a loop, or an `if` over such, so that this
+  /// class knows what flows back.
   bool is_dataflow(uint32_t id) const { return dataflow_[id]; }
   /// True if gradients flow to the node.
   bool varied(uint32_t id) const { return varied_[id]; }
@@ -63,6 +65,8 @@ class Reverse {
   /// Computes a node's value, and those of the branches of an `if`, from the values of operands.
   void make_forward(uint32_t id);
   void forward_region(uint32_t region);
+  /// Finds out alone to which nodes of a region gradients flow.
+  void find_varied(uint32_t region);
   /// The value with the lets of ifs around it that `nodes` hold; for whole regions.
   ExprRef with_ifs(std::span<const uint32_t> nodes, ExprRef value);
   /// The nodes that run in a region, in order.
@@ -111,13 +115,21 @@ class Reverse {
   void forward_if(uint32_t id);
   ExprRef build_if(uint32_t id);
   ExprRef zeros_of_leaf(uint32_t id, uint32_t leaf);
+  bool forward_loop(uint32_t id, std::span<const ExprRef> operands);
   void backward_call(uint32_t id, const Leaves& gradients);
+  void backward_loop(uint32_t id, const Leaves& gradients);
   void backward_if(uint32_t id, const Leaves& gradients);
   std::vector<Outer> backward_branch(uint32_t region, const Leaves& gradients);
   ExprRef slot(uint32_t id, int branch, const ExprRef& value, const Type* type);
   void note(const ExprRef& value, uint32_t region, const Type* type);
 
+  struct LoopRun {
+    const Loops::Slope* slope;
+    ExprRef call;  // the result and the record
+  };
+
   const Function* function_;
+  Loops* loops_;
   Regions regions_;
   LeafTable leaf_table_;
   PointerMap<Var, uint32_t> lets_;  // the let that binds a variable
@@ -134,6 +146,7 @@ class Reverse {
   std::vector<uint32_t> owners_;
   std::vector<Leaves> gradients_;
   std::map<uint32_t, IfParts> ifs_;
+  std::map<uint32_t, LoopRun> loop_runs_;
   PointerMap<Expr, Home> homes_;  // of new forward nodes
   std::vector<Frame> frames_;
   std::function<ExprRef(uint32_t)> missing_;
