@@ -8,7 +8,8 @@ docs/gradients.md says what has which gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
@@ -17,7 +18,7 @@ from ._core import Expr, Function, GlobalVar, IRModule, Let, RelayError, TensorT
 from .expr import bind, const, var
 from .op import tensor as _ops
 
-__all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["custom_gradient", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 
 def _function(fn: Any, mod: IRModule | None) -> tuple[Function, IRModule]:
@@ -163,3 +164,53 @@ def _typed(function: Function, module: IRModule) -> Function:
 
     typed: Function = InferType()(whole)["typed"]
     return typed
+
+
+_names = itertools.count()
+
+
+def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
+    """A function that computes what `fn` does, and has the gradient that you give.
+
+    Args:
+        fn: A function of tensors that gives a tensor or a tuple of tensors. Its parameters have types, and it mentions nothing from outside.
+        gradient: Called as ``gradient(args, result, *gradients)`` with the arguments, the result and a gradient for each tensor of the
+            result, all expressions. Returns an expression for each argument, of the argument's type; None says that its gradient is zero.
+
+    The result is one call of an operator of its own, so that passes keep it whole until gradients are taken. It lives as long as the process.
+    Raises RelayError for a function that is not well typed; a wrong gradient is an error where it is used.
+
+    ::
+
+        x = relay.var("x", shape=(3,))
+        rounded = relay.custom_gradient(relay.Function([x], relay.round(x)), lambda args, result, given: [given])
+    """
+    require_type("fn", fn, Function)
+    if not callable(gradient):
+        raise TypeError(f"gradient is a function of arguments, result and gradients, not {type(gradient).__name__}")
+    typed = _typed(fn, IRModule())
+    types = [param.checked_type for param in typed.params]
+    if not all(isinstance(one, TensorType) for one in types):
+        raise RelayError("custom_gradient is of functions of tensors")
+    result = typed.checked_type.ret_type
+
+    def relation(call: Any, *given: Type) -> Type:
+        inner = [var(f"x{i}", one) for i, one in enumerate(given)]
+        function = Function(inner, bind(typed.body, dict(zip(typed.params, inner))))
+        return result if list(given) == types else _typed(function, IRModule()).checked_type.ret_type
+
+    def expand(call: Any, *args: Expr) -> Expr:
+        return _called(typed, args)
+
+    def derive(call: Any, *given: Expr) -> list[Expr]:
+        found = list(gradient(tuple(call.args), call.result, *given))
+        if len(found) != len(types):
+            raise ValueError(f"the gradient of custom_gradient gives {len(found)} expressions for {len(types)} argument" + "s" * (len(types) != 1))
+        return [_ops.zeros_like(arg) if one is None else one for one, arg in zip(found, call.args)]
+
+    from .op import register
+
+    operator = register(f"custom_gradient.f{next(_names)}", inputs=[param.name_hint for param in typed.params], relation=relation,
+                        expand=expand, gradient=derive)
+    params = [var(param.name_hint, one) for param, one in zip(typed.params, types)]
+    return Function(params, operator(*params), None, list(typed.type_params))

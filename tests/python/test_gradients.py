@@ -107,3 +107,43 @@ def test_deep_dataflow():
     for _ in range(20_000):
         body = relay.negative(body) + x
     same(relay.compile(relay.IRModule.from_expr(relay.grad(relay.Function([x], body))))(1.0), 1.0)
+
+
+def test_custom_gradient_is_used_and_the_value_stays():
+    x, w = relay.var("x", shape=(3,)), relay.var("w", shape=(3,))
+    inner = relay.Function([x, w], relay.Tuple([relay.round(x) * w, x]))
+    fn = relay.custom_gradient(inner, lambda args, result, first, second: [first * args[1] + second, None])
+    y = relay.var("y", shape=(3,))
+    both = relay.Call(fn, [y, y])
+    total = relay.Function([y], relay.sum(relay.TupleGetItem(both, 0)) + relay.sum(relay.TupleGetItem(both, 1)))
+    module = relay.IRModule.from_expr(relay.value_and_grad(total))
+    data = np.array([1.2, 2.6, 3.0], "float32")
+    for value, gradient in (relay.compile(module)(data), relay.evaluate(module, data)):
+        np.testing.assert_allclose(value, 24.8, rtol=1e-6)
+        np.testing.assert_allclose(gradient, data + 1, rtol=1e-6)
+
+
+def test_custom_gradient_of_open_extents_and_twice():
+    n = relay.ShapeVar("n")
+    x = relay.var("x", shape=(n,))
+    cube = relay.custom_gradient(relay.Function([x], x * x * x, type_params=[n.symbol]),
+                                 lambda args, result, given: [given * relay.const(3.0) * args[0] * args[0]])
+    y = relay.var("y", shape=(4,))
+    once = relay.grad(relay.Function([y], relay.sum(relay.Call(cube, [y]))))
+    twice = relay.grad(relay.Function([y], relay.sum(relay.Call(once, [y]))))
+    data = np.array([1, 2, 3, 4], "float32")
+    np.testing.assert_allclose(relay.compile(relay.IRModule.from_expr(once))(data), 3 * data**2)
+    np.testing.assert_allclose(relay.compile(relay.IRModule.from_expr(twice))(data), 6 * data)
+
+
+def test_custom_gradient_refuses():
+    x = relay.var("x", shape=(3,))
+    with pytest.raises(TypeError, match="gradient is a function"):
+        relay.custom_gradient(relay.Function([x], x), 3)
+    pair = relay.Var("p", relay.TupleType([relay.TensorType((3,), "float32")]))
+    with pytest.raises(relay.RelayError, match="functions of tensors"):
+        relay.custom_gradient(relay.Function([pair], pair), lambda *all: [])
+    short = relay.custom_gradient(relay.Function([x], x), lambda args, result, given: [])
+    y = relay.var("y", shape=(3,))
+    with pytest.raises(relay.RelayError, match="0 expressions for 1 argument"):
+        relay.grad(relay.Function([y], relay.sum(relay.Call(short, [y]))))
