@@ -2,10 +2,11 @@
 """Whole models against ONNX Runtime, OpenVINO and PyTorch: benchmarks/models/compare.py [--threads N] [--busy] [--only NAME]...
 
 Every runtime gets the same model file, the same inputs and the same number of threads, each in a process of its own;
-models compute in float32, those of quantise.py in int8; what it computes is compared with ONNX Runtime first (which also shows whether a peer took to
-bfloat16 on its own). Each round times all of them right after one another, every round in another order; the ratio of a
-round is Relay's median over the smaller of ONNX Runtime's and OpenVINO's. The table has the median over the rounds
-(below 1: Relay is faster) and the ratio of the least times; the last line says what share of the time the host took.
+models compute in float32, those of quantise.py in int8; what it computes is compared with ONNX Runtime first (which
+also shows whether a peer took to bfloat16 on its own). Each round times all of them right after one another, every
+round in another order; the ratio of a round is Relay's median over the smaller of ONNX Runtime's and OpenVINO's. The
+table has the median over the rounds (below 1: Relay is faster) and the ratio of the least times; the last line says
+what share of the time the host took.
 --busy lets one more process, bound to no core, work 50 ms and rest 50 ms all the while. Needs an environment with
 requirements.txt; `make bench-models` makes one.
 """

@@ -132,6 +132,9 @@ TEST(SmallIntegers, Convolutions) {
     check(conv({2, 5, 8, 8}, {20, 5, 1, 1}, data, kInt8), group);
     check(conv({2, 8, 6, 7}, {20, 8, 1, 1}, data, kInt8), group);
     check(conv({1, 5, 9, 8}, {13, 5, 3, 3}, data, kInt8, padded), group);
+    // Panels of four vectors of columns, and of three.
+    check(conv({2, 7, 13, 15}, {13, 7, 3, 3}, data, kInt8, padded), group);
+    check(conv({1, 4, 8, 8}, {5, 4, 3, 3}, data, kInt8, padded), group);
     check(conv({1, 3, 19, 21}, {13, 3, 7, 7}, data, kInt8, strided), group);
     check(conv({1, 6, 8, 8}, {14, 3, 3, 3}, data, kInt8, grouped), group);
     check(conv({1, 9, 8, 5}, {3, 3, 5, 37}, data, kInt8, last), group);

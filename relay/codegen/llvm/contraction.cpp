@@ -234,7 +234,9 @@ void ContractionEmitter::run() {
   Dim bytes = plan_.element_bytes;
   if (plan_.copies_rhs()) {
     panels_ = f_.scratch(pitch * Dim(block_columns) * plan_.rhs_bytes());
-    if (plan_.group > 1) raw_ = f_.scratch(pitch * Dim(plan_.panel_columns()) * plan_.rhs_bytes());
+    // Its last line may be read as a whole vector of bytes.
+    const Dim raw = pitch * Dim(plan_.panel_columns()) * plan_.rhs_bytes();
+    if (plan_.group > 1) raw_ = f_.scratch(raw + Dim(int64_t{f_.target.vector_bytes()}));
   }
   if (plan_.copies_lhs())
     rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows) * plan_.lhs_bytes());

@@ -232,6 +232,13 @@ class ContractionEmitter {
     int32_t buffer;
   };
   void pack_group_lines(const GroupLines& lines, Value* panel, int64_t vectors);
+  /// Whether groups of so many vectors of columns are joined from rows of 64 bytes, which are read
+  /// whole.
+  bool joins_bytes(int64_t vectors) const;
+  /// Bytes of neighbouring vectors of columns, with one load.
+  Value* load_bytes(const std::vector<LaneLoad>& lanes, Value* along);
+  /// The elements of two vectors, one after the other.
+  Value* joined(Value* low, Value* high);
   /// Four rows of 64 bytes, of each number one after the other.
   std::vector<Value*> interleave_bytes(const std::vector<Value*>& rows);
   /// From columns whose elements follow each other along k.

@@ -11,6 +11,8 @@ namespace {
 
 /// Bits of a lane of an accumulator, which a group fills.
 constexpr unsigned kLaneBits = 32;
+/// Bytes of the widest vector.
+constexpr int64_t kVectorOfBytes = 64;
 
 }  // namespace
 
@@ -46,8 +48,8 @@ void ContractionEmitter::pack_groups(Value* number, Value* column, Value* panel,
     if (!along_k) return by_raw();
     // Lines that lie whole in the tensor are joined from there.
     const LinearLoad& load = *plan_.rhs.load;
-    Value* inside =
-        b_.CreateICmpSLE(add(column, n(vectors * plan_.lanes)), dim(plan_.columns.extent));
+    const int64_t read = joins_bytes(vectors) ? kVectorOfBytes : vectors * plan_.lanes;
+    Value* inside = b_.CreateICmpSLE(add(column, n(read)), dim(plan_.columns.extent));
     f_.emit_if(inside, [&] {
       Value* offset = add(batch_part(load.offset), column);
       Value* from = element(f_.buffer(load.buffer), load.dtype, offset);
@@ -55,6 +57,41 @@ void ContractionEmitter::pack_groups(Value* number, Value* column, Value* panel,
     });
     f_.emit_if(b_.CreateNot(inside), by_raw);
   });
+}
+
+bool ContractionEmitter::joins_bytes(int64_t vectors) const {
+  return plan_.group == 4 && lanes_ == 16 && vectors > 1;
+}
+
+llvm::Value* ContractionEmitter::load_bytes(const std::vector<LaneLoad>& lanes, Value* along) {
+  const LinearLoad& load = *plan_.rhs.load;
+  const auto width = static_cast<unsigned>(kVectorOfBytes);
+  // The masks of all vectors, one after the other; none for vectors that are not there.
+  std::vector<Value*> masks;
+  for (const LaneLoad& each : lanes) masks.push_back(each.mask);
+  while (masks.size() < width / lanes_)
+    masks.push_back(llvm::Constant::getNullValue(masks[0]->getType()));
+  while (masks.size() > 1) {
+    std::vector<Value*> wider;
+    for (size_t i = 0; i < masks.size(); i += 2) wider.push_back(joined(masks[i], masks[i + 1]));
+    masks = std::move(wider);
+  }
+  Value* at = element(f_.buffer(load.buffer), load.dtype, add(lanes[0].base, along));
+  llvm::Type* type = widen_type(memory_type(f_.context, load.dtype), width);
+  auto* loaded = b_.CreateMaskedLoad(type, at, llvm::Align(1), masks[0], fill_of(load, width));
+  f_.annotate(loaded, load.buffer);
+  const auto count = static_cast<int>(lanes.size() * lanes_);
+  if (count == kVectorOfBytes) return loaded;
+  std::vector<int> first;
+  for (int lane = 0; lane < count; ++lane) first.push_back(lane);
+  return b_.CreateShuffleVector(loaded, first);
+}
+
+llvm::Value* ContractionEmitter::joined(Value* low, Value* high) {
+  const unsigned count = llvm::cast<llvm::FixedVectorType>(low->getType())->getNumElements();
+  std::vector<int> places;
+  for (unsigned lane = 0; lane < 2 * count; ++lane) places.push_back(static_cast<int>(lane));
+  return b_.CreateShuffleVector(low, high, places);
 }
 
 llvm::Value* ContractionEmitter::join_group(const std::vector<Value*>& rows) {
@@ -120,7 +157,7 @@ void ContractionEmitter::pack_group_lines(const GroupLines& lines, Value* panel,
                                       llvm::Align(type.size()));
     return lines.buffer < 0 ? f_.annotate_scratch(load, kRaw) : f_.annotate(load, lines.buffer);
   };
-  const bool bytes = plan_.group == 4 && lanes_ == 16 && vectors == 4;
+  const bool bytes = joins_bytes(vectors);
   auto join = [&](Value* group, int64_t steps) {
     Value* first = mul(group, n(plan_.group));
     Value* to = element(panel, type, mul(first, n(width)));
@@ -129,7 +166,7 @@ void ContractionEmitter::pack_group_lines(const GroupLines& lines, Value* panel,
       rows.push_back(element(lines.at, type, mul(add(first, n(i)), lines.pitch)));
     std::vector<Value*> joined;
     if (bytes && steps == plan_.group) {
-      for (Value*& row : rows) row = load_row(row, static_cast<unsigned>(width));
+      for (Value*& row : rows) row = load_row(row, static_cast<unsigned>(kVectorOfBytes));
       joined = interleave_bytes(rows);
     }
     for (int64_t v = 0; v < vectors; ++v) {

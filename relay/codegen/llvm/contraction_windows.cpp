@@ -63,11 +63,27 @@ void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Win
       return place[axis] == 0 || !load.offset.coefficient(axes[axis].id).is_int(1);
     });
   };
+  // Bytes that are as they are in memory: all vectors of a line at once.
+  const bool bytes = joins_bytes(static_cast<int64_t>(all.size())) &&
+                     load.dtype == plan_.rhs_type &&
+                     std::all_of(loads.begin(), loads.end(), [](const auto& place) {
+                       return std::all_of(place.begin(), place.end(), [](const LaneLoad& lanes) {
+                         return lanes.mask != nullptr && lanes.offsets == nullptr;
+                       });
+                     });
   fold_loops(window.across, [&](std::vector<Value*>& values) {
     for (size_t p = 0; p < window.places.size(); ++p) {
       move_to(window.places[p], values);
       Value* along = part_of(load.offset, plan_.folded, values);
       Value* row = element(panel, plan_.rhs_type, mul(flat_step(values), width));
+      if (bytes) {
+        if (begins_lines(window.places[p])) {
+          Value* at = add(add(all[0].base, along), dim(ahead));
+          prefetch(element(f_.buffer(load.buffer), load.dtype, at));
+        }
+        store_scratch(load_bytes(loads[p], along), row, kRaw, static_cast<unsigned>(plan_.lanes));
+        continue;
+      }
       for (size_t v = 0; v < all.size(); ++v) {
         if (begins_lines(window.places[p])) {
           Value* at = add(add(all[v].base, along), dim(ahead));
