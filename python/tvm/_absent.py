@@ -221,7 +221,7 @@ class Stand:
     def _use(self, *args: Any) -> Any:
         raise OutOfScope(explanation(self._full))
 
-    __iter__ = __len__ = __contains__ = __setitem__ = __enter__ = __lt__ = __le__ = __gt__ = __ge__ = _use  # type: ignore[assignment]
+    __iter__ = __len__ = __contains__ = __setitem__ = __enter__ = __lt__ = __le__ = __gt__ = __ge__ = _use
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _use
     __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __rand__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = __neg__ = __invert__ = _use
     __int__ = __float__ = __index__ = __matmul__ = __rmatmul__ = _use

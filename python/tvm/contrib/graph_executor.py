@@ -130,7 +130,10 @@ class GraphModule:
     def _hand(value: Any, out: Any) -> Any:
         if out is None:
             return value
-        return out.copyfrom(value) if isinstance(out, NDArray) else np.copyto(out, np.asarray(value))
+        if isinstance(out, NDArray):
+            target: Any = out
+            return target.copyfrom(value)
+        return np.copyto(out, np.asarray(value))
 
     def get_input_index(self, name: str) -> int:
         """The number of an input; -1 if there is none of that name."""

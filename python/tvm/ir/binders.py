@@ -62,7 +62,8 @@ class _Apart(_relay.ExprMutator):
             return made
         if expr not in self.memo_map:
             self.memo_map[expr] = self.visit_let(expr)
-        return self.memo_map[expr]
+        made = self.memo_map[expr]
+        return made
 
     def visit_var(self, var: Var) -> Expr:
         return self.fresh.get(var, var)

@@ -97,7 +97,8 @@ def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
     for data in self.type_definitions.values():
         for constructor in data.constructors:
             if constructor.tag == int(tag):
-                return constructor
+                made: _relay.Constructor = constructor
+                return made
     raise KeyError(f"no constructor has tag {tag}")
 
 

@@ -145,7 +145,8 @@ def module_pass(
     pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None, traceable: bool = False
 ) -> Any:
     """Makes a pass of a function of a module and a context, or of a class with `transform_module`."""
-    return _passes.module_pass(pass_func, opt_level, name, required)
+    make: Any = _passes.module_pass
+    return make(pass_func, opt_level, name, required)
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:  # noqa: N802

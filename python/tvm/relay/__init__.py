@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # before names of `relay`, of which the first is what a check
     from . import vision as vision
 
 import relay as _relay
-from relay import *  # noqa: F403
+from relay import *  # type: ignore[no-redef]  # noqa: F403
 from relay import Executable as Executable
 from ..ir.module import IRModule as IRModule
 
@@ -46,7 +46,7 @@ __all__ = [*_relay.__all__, "Prelude", "SequentialSpan", "SourceName", "build", 
            "optimize", "save_param_dict", "transform", "analysis", "dataflow_pattern", "frontend", "qnn", "vm", "adt", "op", "ty"]  # fmt: skip
 
 
-def astext(obj: _AnyType, show_meta_data: bool = True, annotate: _AnyType = None) -> str:
+def astext(obj: _AnyType, show_meta_data: bool = True, annotate: _AnyType = None) -> str:  # type: ignore[no-redef]
     """Program text. Raises NotImplementedError for `annotate`."""
     if annotate is not None:
         raise NotImplementedError("astext(annotate=…): comments cannot be put beside nodes")

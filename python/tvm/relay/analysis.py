@@ -33,7 +33,7 @@ sparse_conv2d = _submodule("sparse_conv2d", process_params=_sparse.process_conv2
 operations_distribution = _submodule("operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
 
 
-def get_calibration_data(mod: IRModule, data: Any) -> Any:
+def get_calibration_data(mod: IRModule, data: Any) -> Any:  # type: ignore[no-redef]
     """What goes into the functions of code generators that ``main`` calls, and what comes out of them, as arrays in lists
     ``inputs`` and ``outputs`` by global variable."""
     plain = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in data.items()}

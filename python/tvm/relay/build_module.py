@@ -56,13 +56,13 @@ class Weights:
     def __init__(self, mod: IRModule, target: Any, params: Mapping[Any, Any]) -> None:
         self._mod, self._target, self._context = mod, target, _passes.PassContext.current()
         self._graph: Graph | None = None
-        self.values = {key.name_hint if isinstance(key, Expr) else str(key): _relay.const(value).data for key, value in params.items()}
+        self.values = {key.name_hint if isinstance(key, _relay.Var) else str(key): _relay.const(value).data for key, value in params.items()}
 
     def program(self, opened: Collection[str]) -> Executable:
         """Compiled as `build` did, but for values that are now inputs, behind one another in the order of the parameters."""
         main = self._mod["main"]
         fresh = {var: self._input(var.name_hint) for var in main.params if var.name_hint in opened}
-        params = [fresh.get(var, var) for var in main.params]
+        params: Any = [fresh.get(var, var) for var in main.params]
         mod = self._mod.copy()
         mod["main"] = main.with_body(_relay.bind(main.body, fresh), params)
         with self._context:

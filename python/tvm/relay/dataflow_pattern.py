@@ -15,16 +15,18 @@ from ..runtime import Object as Object
 Node = Object
 _Class = TypeVar("_Class", bound=type)
 
-get = Op.get
+_operators: Any = Op
+get = _operators.get
 
 
 def astext(obj: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
     """The text of a pattern, an expression or a module."""
     if isinstance(obj, _patterns.DFPattern):
-        return obj.astext(show_meta_data, annotate)  # type: ignore[attr-defined, no-any-return]
-    from . import astext as text
+        pattern: Any = obj
+        return str(pattern.astext(show_meta_data, annotate))
+    from . import __dict__ as names
 
-    return text(obj, show_meta_data, annotate)
+    return str(names["astext"](obj, show_meta_data, annotate))
 
 
 def pretty_print(obj: Any) -> None:

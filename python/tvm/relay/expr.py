@@ -13,7 +13,7 @@ from .. import _absent
 
 RelayExpr = Expr
 ExprWithOp = Expr
-GlobalVar = _relay.GlobalVar
+GlobalVar = _relay.GlobalVar  # type: ignore[misc]
 
 
 def _no_device(virtual_device: Any) -> None:

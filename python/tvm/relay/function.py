@@ -16,4 +16,7 @@ def FunctionWithFields(function: Function, params: Any = None, body: Any = None,
         raise NotImplementedError("virtual_device of a function: devices are told by on_device and PlanDevices")
     given = [(params, function.params), (body, function.body), (ret_type, function.ret_type), (ty_params, function.type_params),
              (attrs, function.attrs), (span, function.span)]  # fmt: skip
-    return Function(*(old if new is None else new for new, old in given), type_constraints=function.type_constraints)
+    parts: list[Any] = [old if new is None else new for new, old in given]
+    make: Any = Function
+    made: Function = make(*parts, type_constraints=function.type_constraints)
+    return made

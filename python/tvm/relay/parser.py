@@ -21,7 +21,7 @@ def _typed(mod: IRModule) -> IRModule:
     """The module with types, and with constants in the place of numbers, which then have a dtype."""
     infer = _relay.transform.create("InferType")
     made: IRModule = infer(mod)
-    settled = {name: _relay.rewrite(made[name], _constant) for name in made.function_names}
+    settled: dict[str, Any] = {name: _relay.rewrite(made[name], _constant) for name in made.function_names}
     changed = {name: function for name, function in settled.items() if function is not made[name]}
     if changed:
         made = made.copy()

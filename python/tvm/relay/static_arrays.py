@@ -270,12 +270,13 @@ def get_tensor_array_shape(expr: Any, dtype: str, prelude: Prelude) -> tuple[Any
     """The shape of the tensors of a static tensor array; None for an array of tensors of any rank. Raises RelayError where the
     expression is no tensor array."""
     found = _relay._core.infer_expr_type(_relay.expr.as_expr(expr), prelude.mod)
-    element = found.args[0] if isinstance(found, _relay.TypeCall) and found.args else found
-    name = element.func.name_hint if isinstance(element, _relay.TypeCall) else ""
+    element: Any = found.args[0] if isinstance(found, _relay.TypeCall) and found.args else found
+    name = "" if not isinstance(element, _relay.TypeCall) else getattr(element.func, "name_hint", "")
     if name == f"tensor_{dtype}_t":
         return None
     if not name.startswith(f"static_tensor_{dtype}_"):
         raise _relay.RelayError(f"the expression is no tensor array of {dtype} but {found}")
     data = prelude.mod.type_data(name)
     constructor = next(c for c in data.constructors if c.inputs)
-    return tuple(constructor.inputs[0].shape)
+    tensor: Any = constructor.inputs[0]
+    return tuple(tensor.shape)

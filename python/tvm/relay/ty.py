@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as _AnyType
 
 import relay as _relay
 from relay.ty import *  # noqa: F403
 from relay.ty import __all__ as __all__
 
 
-def is_dynamic(tensor_type: Any) -> bool:
+def is_dynamic(tensor_type: _AnyType) -> bool:
     """Whether an extent of the type is known only when the program runs. Raises TypeError for what is no type."""
     if not isinstance(tensor_type, _relay.Type):
         raise TypeError(f"is_dynamic asks about a type, not {type(tensor_type).__name__}")

@@ -90,8 +90,9 @@ class Module:
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, addons: Any = None, workspace_dir: Any = None, **kwargs: Any) -> str:
         """Writes the program as a file that `load_module`, `relay.load` and the command `relay run` take."""
-        self.program.save(os.fspath(file_name))
-        return os.fspath(file_name)
+        path: str = os.fspath(file_name)
+        self.program.save(path)
+        return path
 
     def save(self, file_name: Any, fmt: str = "") -> None:
         """The same as `export_library`."""

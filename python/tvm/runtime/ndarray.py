@@ -113,7 +113,7 @@ def require_cpu(dev: Any, what: str) -> None:
 class OwnArray(NDArray):
     """An array that a script made or got: it may be written, and `numpy` gives a copy."""
 
-    def __init__(self, memory: np.ndarray) -> None:
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
         super().__init__(memory)
         self._memory = memory
 
@@ -146,6 +146,6 @@ def from_dlpack(dltensor: Any) -> NDArray:
     return NDArray(dltensor)
 
 
-def numpyasarray(np_data: np.ndarray) -> NDArray:
+def numpyasarray(np_data: np.ndarray[Any, Any]) -> NDArray:
     """An array of the same memory as one of NumPy."""
     return OwnArray(np_data)

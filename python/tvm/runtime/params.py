@@ -17,7 +17,7 @@ _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
 _KINDS = {"i": 0, "u": 1, "f": 2}
 
 
-def _code(dtype: np.dtype) -> tuple[int, int]:
+def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
     if dtype == np.bool_:
         return 1, 1
     if dtype.kind not in "iuf":
@@ -25,7 +25,7 @@ def _code(dtype: np.dtype) -> tuple[int, int]:
     return _KINDS[dtype.kind], dtype.itemsize * 8
 
 
-def _dtype(kind: int, bits: int, lanes: int) -> np.dtype:
+def _dtype(kind: int, bits: int, lanes: int) -> np.dtype[Any]:
     names = {0: f"int{bits}", 1: "bool" if bits == 1 else f"uint{bits}", 2: f"float{bits}", 6: "bool"}
     if lanes != 1 or kind not in names:
         raise RelayError(f"the file has an array of kind {kind} with {bits} bits in {lanes} lanes, which is not supported")

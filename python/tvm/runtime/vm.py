@@ -24,7 +24,7 @@ class Executable(Module):
         super().__init__(mod)
         self.mod = source if source is not None else _relay.IRModule()
 
-    def save(self) -> tuple[bytearray, Module]:
+    def save(self) -> tuple[bytearray, Module]:  # type: ignore[override]
         """The program as bytes, and as a module whose `export_library` writes them."""
         return bytearray(self.program.bytes()), self.lib
 
@@ -117,7 +117,8 @@ class VirtualMachine:
 
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
         mod = self._exec.mod
-        kinds = list(_relay._core.function_signature(mod, func_name).arg_types) if func_name in mod else []
+        signature: Any = _relay._core.function_signature(mod, func_name) if func_name in mod else None
+        kinds = [] if signature is None else list(signature.arg_types)
         kinds += [None] * (len(given) - len(kinds))
         result = self._exec.program.call(func_name, *(to_program(value, kind, mod, True) for value, kind in zip(given, kinds)))
         self._result = from_program(result, self._exec.mod)

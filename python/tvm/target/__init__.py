@@ -18,6 +18,10 @@ _local = threading.local()
 class Target:
     """A target by TVM's text, such as "llvm -mcpu=skylake-avx512", or a dictionary of it; a context manager."""
 
+    _attrs: dict[str, Any]
+    _kind: str
+    host: Any
+
     def __init__(self, target: Any, host: Any = None) -> None:
         if isinstance(target, Target):
             self._attrs, self._kind, host = dict(target._attrs), target._kind, host or target.host

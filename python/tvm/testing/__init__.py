@@ -93,12 +93,12 @@ def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> 
     key = object()
     for at in range(len(sets[0])):
 
-        @_need_pytest().fixture
         def _value(*_cls: Any) -> Any:
             raise RuntimeError("tvm.testing.parameters wants the plugin: pytest_plugins = ['tvm.testing.plugin'] in conftest.py")
 
-        _joined[_function(_value)] = (key, at, sets, names)
-        made.append(_value)
+        fixture: Any = _need_pytest().fixture(_value)
+        _joined[_function(fixture)] = (key, at, sets, names)
+        made.append(fixture)
     return tuple(made)
 
 

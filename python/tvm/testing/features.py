@@ -185,7 +185,10 @@ def check_numerical_grads(
     names = list(input_values) if isinstance(input_values, dict) else None
     values = [np.array(value, "float64") for value in (input_values.values() if names is not None else input_values)]
     gradients = [np.asarray(grad_values[name]) for name in names] if names is not None else [np.asarray(value) for value in grad_values]
-    call = (lambda arrays: function(**dict(zip(names, arrays)))) if names is not None else (lambda arrays: function(*arrays))
+
+    def call(arrays: Any) -> Any:
+        return function(*arrays) if names is None else function(**dict(zip(names, arrays)))
+
     for number, (value, gradient) in enumerate(zip(values, gradients)):
         found = np.zeros(value.shape)
         for at in np.ndindex(*value.shape):

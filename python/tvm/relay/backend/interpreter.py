@@ -59,7 +59,8 @@ class Executor:
         start = self._prepare(mod, name, bound)
         types = [param.type_annotation for param in function.params]
         if self._strict and any(not isinstance(kind, _relay.Type) or isinstance(kind, _relay.IncompleteType) for kind in types):
-            types = list(_relay._core.function_signature(mod, name).arg_types)
+            signature: Any = _relay._core.function_signature(mod, name)
+            types = list(signature.arg_types)
         kinds = [kind for kind, param in zip(types, function.params) if param.name_hint not in bound]
 
         def run(*args: Any, **kwargs: Any) -> Any:

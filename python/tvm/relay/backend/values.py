@@ -99,7 +99,8 @@ def from_program(result: Any, mod: IRModule | None) -> Any:
             place[at] = data
             work += [(field, data._fields, i) for i, field in enumerate(fields)]
         elif isinstance(value, Value):
-            place[at] = Closure(value, mod) if value.kind == "closure" else RefValue(None, value, mod)
+            owner: Any = mod
+            place[at] = Closure(value, owner) if value.kind == "closure" else RefValue(None, value, mod)
         else:
             place[at] = value if isinstance(value, NDArray) else array(value)
     return root[0]

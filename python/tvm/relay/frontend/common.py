@@ -105,7 +105,7 @@ def infer_value_simulated(input_val: Any, params: Mapping[str, Any]) -> Any:
     made = dict(params)
     for var in free:
         if var.name_hint not in made:
-            kind = var.type_annotation
+            kind: Any = var.type_annotation
             made[var.name_hint] = array(np.ones(tuple(int(extent) for extent in kind.shape)).astype(kind.dtype))
     return infer_value(input_val, made)
 
@@ -156,9 +156,9 @@ def autopad(
     rank = len(shape) - len(strides)
     kernel = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations)]
     if all(isinstance(extent, int) for extent in shape[rank:]):
-        pads = [(0, 0)] * rank
+        pads: Any = [(0, 0)] * rank
         for extent, stride, k in zip(shape[rank:], strides, kernel):
-            total = max(k - stride, 0) if deconv or int(extent) % stride == 0 else max(k - int(extent) % stride, 0)
+            total: Any = max(k - stride, 0) if deconv or int(extent) % stride == 0 else max(k - int(extent) % stride, 0)
             pads.append((total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2))
         return _op.nn.pad(data, pads, pad_value, pad_type)
     extents = _op.strided_slice(_op.shape_of(data, "int64"), [rank], [len(shape)])

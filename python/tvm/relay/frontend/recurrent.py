@@ -76,7 +76,8 @@ def lstm_cell(
     outputs = []
     for x in _order(input_seqs, backwards):
         gates = _with(_op.nn.dense(x, w_inp), b_inp) + _with(_op.nn.dense(hidden_state, w_hid), b_hid)
-        i, f, g, o = _op.split(gates, 4, axis=-1)
+        parts: list[Any] = list(_op.split(gates, 4, axis=-1))
+        i, f, g, o = parts
         i = f_act(i if p_i is None else i + p_i * cell_state)
         f = f_act(f if p_f is None else f + p_f * cell_state)
         cell_state = f * cell_state + i * g_act(g)

@@ -49,10 +49,10 @@ def _set_stateful(op: Op, stateful: Any, level: int) -> None:
 def _set_pattern(op: Op, pattern: Any, level: int) -> None:
     if pattern is not None and (isinstance(pattern, bool) or pattern not in _KINDS):
         raise ValueError(f"TOpPattern of {op.name} is a number of OpPattern ({', '.join(map(str, _KINDS))}), not {pattern!r}")
-    known = PATTERNS.get(op.name)
+    known: Any = PATTERNS.get(op.name)
     kind = None if pattern is None or pattern == known else _KINDS[pattern]
     in_python = op.name in registration._declared
-    if kind is not None and not in_python and pattern < (known if known is not None else _OPAQUE):
+    if pattern is not None and kind is not None and not in_python and pattern < (known if known is not None else _OPAQUE):
         said = f"its pattern is {known}" if known is not None else "its pattern is derived"
         raise RelayError(
             f"operator {op.name} cannot have pattern {pattern}: FuseOps reads what an operator of the library computes ({said}), and only a "

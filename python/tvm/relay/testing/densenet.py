@@ -30,7 +30,7 @@ def _get_net(densenet_size: int, classes: int, batch_size: int, image_shape: Any
     if densenet_size not in _PLANS:
         raise ValueError(f"no DenseNet has {densenet_size} layers: there are {', '.join(map(str, _PLANS))}")
     channels, growth, blocks = _PLANS[densenet_size]
-    out = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    out: Any = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
     out = layers.conv2d(out, channels=channels, kernel_size=(7, 7), strides=(2, 2), padding=(3, 3), name="conv0")
     out = relay.nn.max_pool2d(_activated(out, "bn0"), pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
     for block, count in enumerate(blocks, 1):

@@ -12,7 +12,7 @@ from .init import create_workload
 
 def get_net(batch_size: int, num_actions: int = 18, image_shape: Any = (4, 84, 84), dtype: str = "float32", layout: str = "NCHW") -> Any:
     """Three convolutions and two dense layers."""
-    out = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    out: Any = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
     axis = layout.index("C")
     for number, (channels, kernel, stride) in enumerate(((32, 8, 4), (64, 4, 2), (64, 3, 1)), 1):
         out = layers.conv2d(out, name=f"conv{number}", channels=channels, kernel_size=(kernel, kernel), strides=(stride, stride),

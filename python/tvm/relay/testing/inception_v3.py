@@ -75,7 +75,7 @@ def _wide(data: Any, name: str, kind: str) -> Any:
 
 def get_net(batch_size: int, num_classes: int, image_shape: Any, dtype: str) -> Any:
     """The function."""
-    out = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    out: Any = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
     out = Conv(out, 32, (3, 3), (2, 2), name="conv")
     out = Conv(out, 32, (3, 3), name="conv_1")
     out = Conv(out, 64, (3, 3), pad=(1, 1), name="conv_2")

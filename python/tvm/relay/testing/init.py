@@ -19,7 +19,7 @@ class Initializer:
     def __init__(self, **kwargs: Any) -> None:
         self._kwargs = kwargs
 
-    def __call__(self, desc: str, arr: np.ndarray) -> None:
+    def __call__(self, desc: str, arr: np.ndarray[Any, Any]) -> None:
         ends = {"weight": self._init_weight, "bias": self._zero, "gamma": self._one, "beta": self._zero, "mean": self._zero,
                 "var": self._one}  # fmt: skip
         for end, fill in ends.items():
@@ -28,16 +28,16 @@ class Initializer:
                 return
         self._init_default(desc, arr)
 
-    def _zero(self, _: str, arr: np.ndarray) -> None:
+    def _zero(self, _: str, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 0
 
-    def _one(self, _: str, arr: np.ndarray) -> None:
+    def _one(self, _: str, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 1
 
-    def _init_weight(self, name: str, arr: np.ndarray) -> None:
+    def _init_weight(self, name: str, arr: np.ndarray[Any, Any]) -> None:
         raise NotImplementedError("a subclass says how weights begin")
 
-    def _init_default(self, name: str, arr: np.ndarray) -> None:
+    def _init_default(self, name: str, arr: np.ndarray[Any, Any]) -> None:
         raise ValueError(f"it is not known what {name} begins as: names end in weight, bias, gamma, beta, mean or var")
 
 
@@ -46,12 +46,12 @@ class Xavier(Initializer):
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
-        factors = {"avg": lambda i, o: (i + o) / 2, "in": lambda i, o: i, "out": lambda i, o: o}
+        factors: dict[str, Any] = {"avg": lambda i, o: (i + o) / 2, "in": lambda i, o: i, "out": lambda i, o: o}
         if factor_type not in factors or rnd_type not in ("uniform", "gaussian"):
             raise ValueError(f"Xavier({rnd_type!r}, {factor_type!r}): uniform or gaussian; avg, in or out")
         self._factor, self.rnd_type, self.magnitude = factors[factor_type], rnd_type, float(magnitude)
 
-    def _init_weight(self, name: str, arr: np.ndarray) -> None:
+    def _init_weight(self, name: str, arr: np.ndarray[Any, Any]) -> None:
         window = float(np.prod(arr.shape[2:])) if arr.ndim > 2 else 1.0
         fan_in = arr.shape[1] * window if arr.ndim > 1 else arr.shape[0]
         scale = np.sqrt(self.magnitude / self._factor(fan_in, arr.shape[0] * window))
@@ -61,7 +61,7 @@ class Xavier(Initializer):
 class Constant(Initializer):
     """Weights that are all the same, and sum to 1."""
 
-    def _init_weight(self, name: str, arr: np.ndarray) -> None:
+    def _init_weight(self, name: str, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 1.0 / arr.size
 
 
@@ -74,7 +74,7 @@ def create_workload(net: Function, initializer: Initializer | None = None, seed:
     for param in mod["main"].params:
         if param.name_hint == "data":
             continue
-        declared = param.type_annotation or param.checked_type
+        declared: Any = param.type_annotation or param.checked_type
         values = np.zeros([int(extent) for extent in declared.shape], declared.dtype)
         begin(param.name_hint, values)
         params[param.name_hint] = array(values)

@@ -17,7 +17,7 @@ def _given(value: Any, name: str) -> Expr:
 def batch_norm_infer(data: Any, gamma: Any = None, beta: Any = None, moving_mean: Any = None, moving_var: Any = None, **kwargs: Any) -> Any:
     """Normalisation of a batch; parameters are called ``<name>_gamma`` and so on."""
     name = kwargs.pop("name")
-    stats = [_given(value, f"{name}_{end}") for value, end in
+    stats: list[Any] = [_given(value, f"{name}_{end}") for value, end in
              ((gamma, "gamma"), (beta, "beta"), (moving_mean, "moving_mean"), (moving_var, "moving_var"))]  # fmt: skip
     return relay.nn.batch_norm(data, *stats, **kwargs)[0]
 

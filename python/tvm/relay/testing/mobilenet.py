@@ -35,7 +35,9 @@ def separable_conv_block(data: Any, name: str, depthwise_channels: int, pointwis
 def mobile_net(num_classes: int = 1000, data_shape: Any = (1, 3, 224, 224), dtype: str = "float32", alpha: float = 1.0,
                is_shallow: bool = False, layout: str = "NCHW") -> Any:  # fmt: skip
     """The function; `alpha` scales the widths, `is_shallow` leaves the five middle blocks out."""
-    wide = lambda channels: int(round(channels * alpha))  # noqa: E731
+    def wide(channels: int) -> int:
+        return int(round(channels * alpha))
+
     out = conv_block(relay.var("data", shape=data_shape, dtype=dtype), "conv_block_1", wide(32), strides=(2, 2), layout=layout)
     plan = [(32, 64, False), (64, 128, True), (128, 128, False), (128, 256, True), (256, 256, False), (256, 512, True)]
     plan += [] if is_shallow else [(512, 512, False)] * 5

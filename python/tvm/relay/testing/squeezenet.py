@@ -24,7 +24,7 @@ def get_net(batch_size: int, image_shape: Any, num_classes: int, version: str, d
     """The function. Raises ValueError for other versions."""
     if version not in ("1.0", "1.1"):
         raise ValueError(f"SqueezeNet has the versions 1.0 and 1.1, not {version!r}")
-    out = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    out: Any = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
     out = _conv(out, "conv1", 96, 7, 2, 3) if version == "1.0" else _conv(out, "conv1", 64, 3, 2, 1)
     pools = {1, 4, 8} if version == "1.0" else {1, 3, 5}
     for number, (squeeze, expand) in enumerate(((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)), 2):

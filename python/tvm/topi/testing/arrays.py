@@ -81,9 +81,10 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, 
 
 def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: Any) -> Any:
     """Where values would be put into rows that are in order."""
-    side = "right" if right else "left"
+    side: Any = "right" if right else "left"
     if np.ndim(sorted_sequence) == 1:
-        return np.searchsorted(sorted_sequence, values, side).astype(out_dtype)
+        found: Any = np.searchsorted(sorted_sequence, values, side)
+        return found.astype(out_dtype)
     rows = zip(sorted_sequence.reshape(-1, sorted_sequence.shape[-1]), values.reshape(-1, values.shape[-1]))
     return np.stack([np.searchsorted(row, v, side) for row, v in rows]).reshape(values.shape).astype(out_dtype)
 
@@ -122,7 +123,8 @@ def strided_set_python(data: Any, v: Any, begin: Any, end: Any, strides: Any) ->
 def matrix_set_diag(input_np: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """The matrices with other diagonals, from the first to the last of `k`; short ones are aligned as `align` says above and below."""
     out = np.array(input_np)
-    low, high = (k, k) if np.isscalar(k) else (k[0], k[-1])
+    ends: Any = (k, k) if np.isscalar(k) else (k[0], k[-1])
+    low, high = ends
     rows, cols = out.shape[-2:]
     above, below = align.split("_")
     diagonals = np.asarray(diagonal) if low != high else np.asarray(diagonal)[..., None, :]

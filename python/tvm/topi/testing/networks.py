@@ -97,7 +97,8 @@ def conv2d_backward_weight_python(
     for tap in np.ndindex(*kernel_size):
         where = tuple(slice(t, t + (e - 1) * s + 1, s) for t, e, s in zip(tap, extents, steps))
         window = data[(slice(None), slice(None), *where)].reshape(n, groups, -1, *extents)
-        out[(..., *tap)] = np.einsum("ngfyx,ngcyx->gfc", gradient, window)
+        place: Any = (..., *tap)
+        out[place] = np.einsum("ngfyx,ngcyx->gfc", gradient, window)
     return out.reshape(filters, -1, *kernel_size)
 
 

@@ -155,7 +155,8 @@ def grid_sample_python(
                 value = _cubic_sample(data[batch], places, padding_mode, align_corners)
             else:
                 value = _blend(data[batch], places)
-            out[(batch, slice(None), *at)] = value
+            place: Any = (batch, slice(None), *at)
+            out[place] = value
     return out
 
 
@@ -255,6 +256,6 @@ def deformable_conv2d_nhwc_python(
     a_np: Any, offset_np: Any, w_np: Any, stride: Any, padding: Any, dilation: Any, deformable_groups: int, groups: int
 ) -> Any:
     """The same with the channel axis last; weights are HWIO."""
-    first = [np.moveaxis(array, -1, 1) for array in (a_np, offset_np)]
-    out = deformable_conv2d_nchw_python(*first, np.transpose(w_np, (3, 2, 0, 1)), stride, padding, dilation, deformable_groups, groups)
+    first, offsets = (np.moveaxis(array, -1, 1) for array in (a_np, offset_np))
+    out = deformable_conv2d_nchw_python(first, offsets, np.transpose(w_np, (3, 2, 0, 1)), stride, padding, dilation, deformable_groups, groups)
     return np.moveaxis(out, 1, -1)

@@ -85,12 +85,13 @@ def pool_grad_nchw(
 
 def adaptive_pool(np_data: Any, out_size: Sequence[int] | int, pool_type: str, layout: str) -> Any:
     """Means or largest elements of as many parts of nearly the same size as the result has elements."""
-    operation: Callable[..., Any] = {"avg": np.mean, "max": np.max}[pool_type]
+    operations: dict[str, Any] = {"avg": np.mean, "max": np.max}
+    operation = operations[pool_type]
     rank = np_data.ndim - 2
     first = _channels_first(layout, rank)
     data = np_data if first else np.moveaxis(np_data, -1, 1)
     sizes = [out_size] * rank if isinstance(out_size, int) else list(out_size)
-    out = np.zeros((*data.shape[:2], *sizes), np_data.dtype)
+    out: Any = np.zeros((*data.shape[:2], *sizes), np_data.dtype)
     for at in np.ndindex(*sizes):
         where = tuple(slice(i * size // o, -(-(i + 1) * size // o)) for i, size, o in zip(at, data.shape[2:], sizes))
         out[(slice(None), slice(None), *at)] = operation(data[(slice(None), slice(None), *where)], axis=tuple(range(2, data.ndim)))
