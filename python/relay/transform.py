@@ -7,6 +7,7 @@ are enabled, what they require and how contexts nest follows the source note on 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
@@ -112,16 +113,19 @@ def gradient(expr: Function, mod: IRModule | None = None, mode: str = "higher_or
     return _core.gradient(require_type("expr", expr, Function), module, first_order=mode == "first_order")
 
 
-def MergeComposite(pattern_table: Sequence[tuple[Any, ...]] | str) -> Pass:  # noqa: N802
+def MergeComposite(pattern_table: Sequence[tuple[Any, ...]] | str | os.PathLike[str]) -> Pass:  # noqa: N802
     """Makes a call of a function of what fits a pattern, with the entry's name as the attribute Composite.
 
     Args:
-        pattern_table: Tuples (name, pattern) or (name, pattern, check), or their text (docs/patterns.md). The check is a function of the
-            root of a match, which is typed, and says False of what is not to be cut out. What several patterns fit goes to the first.
+        pattern_table: Tuples (name, pattern) or (name, pattern, check), their text (docs/patterns.md), or the path of a file that has it,
+            as a `pathlib.Path`. The check is a function of the root of a match, which is typed, and says False of what is not to be cut
+            out. What several patterns fit goes to the first.
     """
     if isinstance(pattern_table, str):
         text_pass: Pass = _core.merge_composite_text(pattern_table)
         return text_pass
+    if isinstance(pattern_table, os.PathLike):
+        return create("MergeComposite", pattern_file=os.fspath(pattern_table))
     table = []
     for i, entry in enumerate(require_list("pattern_table", pattern_table)):
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3):

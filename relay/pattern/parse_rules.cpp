@@ -4,6 +4,8 @@
 #include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/pattern/parser.h>
+#include <relay/pattern/text.h>
+#include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/support/suggest.h>
 
@@ -440,6 +442,15 @@ RuleValue Parser::operand(At place) {
 }  // namespace relay::pattern
 
 namespace relay {
+
+std::string read_rules_file(const std::string& path) {
+  constexpr uint64_t kMost = 16 << 20;
+  InputFile file(path);
+  if (file.size() > kMost) file.fail("it has more than 16 MiB, too many for rules");
+  std::string text(file.size(), '\0');
+  file.read_at(0, text.data(), text.size());
+  return text;
+}
 
 Rules parse_patterns(std::string name, std::string text) {
   Rules result;

@@ -32,4 +32,8 @@ std::string pattern_value_text(const AttrValue& value);
 /// Reads a pattern; throws `Error` with its place in a source `name`.
 DFPatternRef parse_pattern(std::string name, std::string text);
 
+/// The text of a file of rules or patterns. Throws `Error` if it cannot be read, or has more than
+/// 16 MiB.
+std::string read_rules_file(const std::string& path);
+
 }  // namespace relay

@@ -5,6 +5,7 @@
 
 #include <relay/infer/devices/devices.h>
 #include <relay/ir/effects.h>
+#include <relay/pattern/text.h>
 #include <relay/transform/lazy_effects.h>
 #include <relay/transform/literals.h>
 
@@ -110,11 +111,16 @@ const PassInfo& apply_rules_info() {
 RELAY_REGISTER_PASS({
     apply_rules_info(),
     {{"rules", "The rules.", std::string()},
+     {"file", "A file that has the rules, in the place of `rules`.", std::string()},
      {"exact", "Only rules that are not marked inexact, where floats are concerned.", false}},
     [](const PassInfo& facts, const PassOptions& options) {
       ApplyRulesOptions given;
       given.exact = option<bool>(options, "exact");
-      return make_with(facts, parse_rules("rules", option<std::string>(options, "rules")), given);
+      const auto& file = option<std::string>(options, "file");
+      return make_with(facts,
+                       file.empty() ? parse_rules("rules", option<std::string>(options, "rules"))
+                                    : parse_rules(file, read_rules_file(file)),
+                       given);
     },
 });
 

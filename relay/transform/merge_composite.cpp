@@ -4,6 +4,7 @@
 #include <relay/infer/infer.h>
 #include <relay/pattern/conditions.h>
 #include <relay/pattern/rewrite.h>
+#include <relay/pattern/text.h>
 #include <relay/support/error.h>
 #include <relay/transform/literals.h>
 
@@ -65,10 +66,21 @@ RELAY_REGISTER_PASS({
     merge_composite_info(),
     {{"pattern_table",
       "Entries `pattern NAME: PATTERN where CONDITIONS;`, the conditions as rules have them.",
+      std::string()},
+     {"pattern_file", "A file that has the entries, in the place of `pattern_table`.",
       std::string()}},
     [](const PassInfo&, const PassOptions& options) {
-      return make_merge_composite(
-          parse_pattern_table("pattern_table", option<std::string>(options, "pattern_table")));
+      const auto& file = option<std::string>(options, "pattern_file");
+      if (file.empty()) {
+        return make_merge_composite(
+            parse_pattern_table("pattern_table", option<std::string>(options, "pattern_table")));
+      }
+      std::vector<CompositePattern> table = parse_pattern_table(file, read_rules_file(file));
+      if (table.empty()) {
+        throw Error(Diagnostic::error(file + " has no patterns")
+                        .help("write `pattern NAME: PATTERN where CONDITIONS;`"));
+      }
+      return make_merge_composite(std::move(table));
     },
 });
 

@@ -133,6 +133,14 @@ def test_what_is_no_table(table):
         transform.MergeComposite(table)
 
 
+def test_table_of_a_file(tmp_path):
+    path = tmp_path / "table"
+    path.write_text("pattern t.f: nn.relu(_);")
+    assert composites(merged(module(relay.nn.relu(tensor("x"))), path))
+    with pytest.raises(tvm.TVMError, match="cannot open"):
+        relay.transform.MergeComposite(tmp_path / "none")
+
+
 def test_tables_by_name():
     @register_pattern_table("tablelib")
     def table():
