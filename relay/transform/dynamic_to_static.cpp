@@ -99,8 +99,7 @@ bool may_become_static(const Function* function) {
     const Operator* op = called_op(expr);
     if (op == nullptr) return true;
     const auto* tensor = expr->type() == nullptr ? nullptr : expr->type()->as<TensorType>();
-    const bool integers =
-        tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_integer();
+    const bool integers = tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_integer();
     found = integers || static_operator(*op) != nullptr;
     return !found;
   });

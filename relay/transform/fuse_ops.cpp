@@ -227,8 +227,8 @@ class Fuser final : public Rewriter {
   std::unordered_map<uint32_t, Group> groups_;
 };
 
-// True if an operator is called outside of kernels. A walk that numbers nothing: most functions of a
-// module that was fused before have none.
+// True if an operator is called outside of kernels. A walk that numbers nothing: most functions of
+// a module that was fused before have none.
 bool calls_operators(const Function* function) {
   PointerSet<Expr> seen;
   std::vector<const Expr*> stack{function};

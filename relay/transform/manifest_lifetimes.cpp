@@ -30,17 +30,15 @@ class Ends {
     for (uint32_t id = 0; id < view.size(); ++id) {
       if (view.kind(id) != ExprKind::kVar || users_[id].empty()) continue;
       if (view.binder(id) == View::kNone || !holds_tensors(view.expr(id)->type())) continue;
-      const bool killed =
-          std::any_of(users_[id].begin(), users_[id].end(),
-                      [&](Users::Use use) { return is_kill(view.expr(use.user)); });
+      const bool killed = std::any_of(users_[id].begin(), users_[id].end(),
+                                      [&](Users::Use use) { return is_kill(view.expr(use.user)); });
       if (killed || is_only_result(users_[id])) continue;
       const Scopes& scopes = view.scopes();
       bool captured = false;
       uses.clear();
       for (Users::Use use : users_[id]) {
         const uint32_t place = scopes.place(use.user, use.operand);
-        captured =
-            captured || scopes.function(place) != scopes.function(scopes.home(id));
+        captured = captured || scopes.function(place) != scopes.function(scopes.home(id));
         uses.push_back({use.user, use.operand, place});
       }
       if (!captured) find(id, std::move(uses));
