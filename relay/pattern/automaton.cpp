@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/op/op.h>
+#include <relay/op/registry/simplify.h>
 
 namespace relay::pattern {
 
@@ -16,9 +17,9 @@ constexpr size_t kLongest = 64;   // tokens of a way
 
 }  // namespace
 
-/// One step: a call of an operator, a node of a kind, or anything.
+/// One step: a call of an operator, a node of a kind, a tensor of one number, or anything.
 struct Automaton::Token {
-  enum class Kind : uint8_t { kAny, kCall, kNode } kind = Kind::kAny;
+  enum class Kind : uint8_t { kAny, kCall, kNode, kNumber } kind = Kind::kAny;
   const Operator* op = nullptr;
   uint32_t count = 0;  // of arguments that follow
   ExprKind node = ExprKind::kVar;
@@ -126,8 +127,10 @@ std::vector<Automaton::Way> Automaton::ways(const DFPattern* pattern, int depth)
     case DFPatternKind::kWildcard:
       if (pattern->target()) return ways(pattern->target().get(), depth - 1);
       return {{Token{}}};
+    case DFPatternKind::kNumber:
+      return {{Token{Token::Kind::kNumber}}};
     default:
-      return {{Token{}}};  // constants may be literals, numbers calls; expressions are compared
+      return {{Token{}}};  // constants may be literals; expressions are compared
   }
 }
 
@@ -149,6 +152,10 @@ void Automaton::add(const Way& way, uint32_t pattern) {
       case Token::Kind::kAny:
         next = states_[at].any == kNone ? fresh() : states_[at].any;
         states_[at].any = next;
+        break;
+      case Token::Kind::kNumber:
+        next = states_[at].number == kNone ? fresh() : states_[at].number;
+        states_[at].number = next;
         break;
       case Token::Kind::kCall:
         if (const uint32_t* found = states_[at].calls.find(token.op)) {
@@ -176,7 +183,8 @@ void Automaton::add(const Way& way, uint32_t pattern) {
 
 bool Automaton::begins_with(const Operator* op) const {
   const State& start = states_[0];
-  return start.any != kNone || !start.kinds.empty() || start.calls.contains(op);
+  return start.any != kNone || start.number != kNone || !start.kinds.empty() ||
+         start.calls.contains(op);
 }
 
 struct Automaton::Waiting {
@@ -189,7 +197,7 @@ void Automaton::find(const Expr* expr, std::vector<uint32_t>& found) const {
   const State& start = states_[0];
   Waiting waiting;
   waiting.count = 0;
-  if (start.any == kNone && start.kinds.empty()) {
+  if (start.any == kNone && start.number == kNone && start.kinds.empty()) {
     find_call(start, expr, waiting, found);  // most nodes end here
   } else {
     waiting.exprs[waiting.count++] = expr;
@@ -209,6 +217,8 @@ void Automaton::find(uint32_t state, Waiting& waiting, std::vector<uint32_t>& fo
   }
   const Expr* expr = waiting.exprs[--waiting.count];
   if (at.any != kNone) find(at.any, waiting, found);
+  if (at.number != kNone && (expr->is<Literal>() || may_have_value_of_all(expr)))
+    find(at.number, waiting, found);
   for (auto [kind, next] : at.kinds) {
     if (kind == static_cast<uint32_t>(expr->kind())) find(next, waiting, found);
   }

@@ -34,6 +34,7 @@ class Automaton {
   struct State {
     PointerMap<Operator, uint32_t> calls;              // by operator, behind its arguments …
     std::vector<std::pair<uint32_t, uint32_t>> kinds;  // … by kind of node
+    uint32_t number = kNone;                           // … a tensor of one number
     uint32_t any = kNone;
     std::vector<uint32_t> patterns;  // that end here
   };

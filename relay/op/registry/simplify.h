@@ -39,6 +39,8 @@ std::optional<OpCall> tensor_call(const Expr* expr);
 /// The value of all elements of a tensor (a constant, or a call such as `zeros` or `full`), if it
 /// is known and all are the same to the bit. Calls must have types.
 std::optional<double> value_of_all(const Expr* expr);
+/// False for most expressions for which it has none: a look at the node alone.
+bool may_have_value_of_all(const Expr* expr);
 
 /// The first argument of an expression that is known to be a call.
 inline const ExprRef& first_arg(const ExprRef& call) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include <relay/op/op.h>
 #include <relay/op/registry/simplify.h>
 
 namespace relay {
@@ -29,22 +30,46 @@ std::optional<OpCall> tensor_call(const Expr* expr, std::string_view op) {
   return tensor_call(expr);
 }
 
+namespace {
+
+enum class UniformForm : uint8_t { kNot, kConstant, kZeros, kOnes, kFull };
+
+// How the node says that all elements are one number, if it does.
+UniformForm uniform_form(const Expr* expr) {
+  static const Operator *const zeros = get_op("zeros"), *const zeros_like = get_op("zeros_like"),
+                               *const ones = get_op("ones"), *const ones_like = get_op("ones_like"),
+                               *const full = get_op("full");
+  if (expr->is<Constant>()) return UniformForm::kConstant;
+  const auto* call = expr->as<Call>();
+  const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();
+  if (node == nullptr) return UniformForm::kNot;
+  const Operator* op = node->op();
+  if (op == zeros || op == zeros_like) return UniformForm::kZeros;
+  if (op == ones || op == ones_like) return UniformForm::kOnes;
+  return op == full ? UniformForm::kFull : UniformForm::kNot;
+}
+
+}  // namespace
+
+bool may_have_value_of_all(const Expr* expr) { return uniform_form(expr) != UniformForm::kNot; }
+
 std::optional<double> value_of_all(const Expr* expr) {
+  const UniformForm kind = uniform_form(expr);
+  if (kind == UniformForm::kNot || (kind != UniformForm::kConstant && !tensor_call(expr)))
+    return std::nullopt;
   NDArray data;
-  if (const auto* constant = expr->as<Constant>()) {
-    data = constant->data();
-  } else if (tensor_call(expr, "zeros") || tensor_call(expr, "zeros_like")) {
+  if (kind == UniformForm::kConstant) {
+    data = static_cast<const Constant*>(expr)->data();
+  } else if (kind == UniformForm::kZeros) {
     return 0;
-  } else if (tensor_call(expr, "ones") || tensor_call(expr, "ones_like")) {
+  } else if (kind == UniformForm::kOnes) {
     return 1;
-  } else if (tensor_call(expr, "full")) {
+  } else {
     const auto* value = static_cast<const Call*>(expr)->args()[0]->as<Constant>();
     if (value == nullptr || value->type() == nullptr) return std::nullopt;
     // The tensor's dtype may be another.
     if (value->data().dtype() != expr->type()->as<TensorType>()->dtype()) return std::nullopt;
     data = value->data();
-  } else {
-    return std::nullopt;
   }
   constexpr int64_t kMost = 4096;  // elements that are worth a look
   if (data.size() == 0 || (data.size() > kMost && !data.is_uniform())) return std::nullopt;
