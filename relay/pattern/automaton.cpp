@@ -158,11 +158,13 @@ void Automaton::add(const Way& way, uint32_t pattern) {
         states_[at].number = next;
         break;
       case Token::Kind::kCall:
-        if (const uint32_t* found = states_[at].calls.find(token.op)) {
+        if (const uint32_t* found = states_[at].call(token.op)) {
           next = *found;
+        } else if (next = fresh(); states_[at].op == nullptr) {
+          states_[at].op = token.op;
+          states_[at].behind = next;
         } else {
-          next = fresh();
-          states_[at].calls[token.op] = next;
+          states_[at].others[token.op] = next;
         }
         break;
       case Token::Kind::kNode:
@@ -184,7 +186,7 @@ void Automaton::add(const Way& way, uint32_t pattern) {
 bool Automaton::begins_with(const Operator* op) const {
   const State& start = states_[0];
   return start.any != kNone || start.number != kNone || !start.kinds.empty() ||
-         start.calls.contains(op);
+         start.call(op) != nullptr;
 }
 
 struct Automaton::Waiting {
@@ -222,7 +224,7 @@ void Automaton::find(uint32_t state, Waiting& waiting, std::vector<uint32_t>& fo
   for (auto [kind, next] : at.kinds) {
     if (kind == static_cast<uint32_t>(expr->kind())) find(next, waiting, found);
   }
-  if (!at.calls.empty()) find_call(at, expr, waiting, found);
+  if (at.op != nullptr) find_call(at, expr, waiting, found);
   waiting.exprs[waiting.count++] = expr;
 }
 
@@ -231,7 +233,7 @@ void Automaton::find_call(const State& at, const Expr* expr, Waiting& waiting,
   const auto* call = expr->as<Call>();
   const auto* node = call == nullptr ? nullptr : call->callee()->as<Op>();
   if (node == nullptr) return;
-  const uint32_t* next = at.calls.find(node->op());
+  const uint32_t* next = at.call(node->op());
   std::span<const ExprRef> args = call->args();
   if (next == nullptr || args.size() != node->op()->num_inputs()) return;
   for (size_t i = args.size(); i-- > 0;) waiting.exprs[waiting.count++] = args[i].get();

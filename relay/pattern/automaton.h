@@ -32,11 +32,17 @@ class Automaton {
   struct Token;
   using Way = std::vector<Token>;
   struct State {
-    PointerMap<Operator, uint32_t> calls;              // by operator, behind its arguments …
+    // By operator, behind its arguments: the first one here, since most states have one, …
+    const Operator* op = nullptr;
+    uint32_t behind = kNone;
+    PointerMap<Operator, uint32_t> others;             // … the others in a map …
     std::vector<std::pair<uint32_t, uint32_t>> kinds;  // … by kind of node
     uint32_t number = kNone;                           // … a tensor of one number
     uint32_t any = kNone;
     std::vector<uint32_t> patterns;  // that end here
+    const uint32_t* call(const Operator* called) const {
+      return called == op ? &behind : others.find(called);
+    }
   };
   static std::vector<Way> ways(const DFPattern* pattern);
   static Way open_way(const Token& head);
