@@ -66,8 +66,7 @@ class Narrower final : public Rewriter {
     for (const VarRef& param : function->params()) params_.insert(param.get());
   }
 
-  /// True if some call becomes narrow or deserves a report. The first one to become narrow does so
-  /// on operands as they are, so that a look at each call is enough.
+  /// True if a call becomes narrow, the first one on operands as they are, or deserves a report.
   bool has_work() {
     bool found = false;
     visit_each(function_.get(), [&](const Expr* expr) {
