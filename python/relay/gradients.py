@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _core
 from ._checks import require_int, require_list, require_type
-from ._core import Expr, Function, GlobalVar, IRModule, Let, RelayError, TensorType, Tuple, TupleGetItem, TupleType, Type
+from ._core import Expr, FuncType, Function, GlobalVar, IRModule, Let, RelayError, TensorType, Tuple, TupleGetItem, TupleType, Type
 from .expr import bind, const, var
 from .op import tensor as _ops
 
@@ -169,6 +169,12 @@ def _typed(function: Function, module: IRModule) -> Function:
 _names = itertools.count()
 
 
+def _result_type(function: Function) -> Type:
+    of = function.checked_type
+    assert isinstance(of, FuncType)
+    return of.ret_type
+
+
 def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
     """A function that computes what `fn` does, and has the gradient that you give.
 
@@ -192,12 +198,12 @@ def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
     types = [param.checked_type for param in typed.params]
     if not all(isinstance(one, TensorType) for one in types):
         raise RelayError("custom_gradient is of functions of tensors")
-    result = typed.checked_type.ret_type
+    result = _result_type(typed)
 
     def relation(call: Any, *given: Type) -> Type:
         inner = [var(f"x{i}", one) for i, one in enumerate(given)]
         function = Function(inner, bind(typed.body, dict(zip(typed.params, inner))))
-        return result if list(given) == types else _typed(function, IRModule()).checked_type.ret_type
+        return result if list(given) == types else _result_type(_typed(function, IRModule()))
 
     def expand(call: Any, *args: Expr) -> Expr:
         return _called(typed, args)

@@ -154,6 +154,7 @@ std::vector<bool> zero_outputs(const te::Computation& computation) {
 /// The result is true for each gradient that is 0 everywhere.
 std::vector<bool> leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
   const OpCall& typed = call.call;
+  if (typed.op()->definition() != DefinitionKind::kCompute) return {};
   std::vector<TypeRef> inputs;
   for (size_t i = 0; i < typed.num_inputs(); ++i) {
     inputs.push_back(typed.input(i));
