@@ -118,6 +118,7 @@ __all__ += _tensor.__all__
 __version__ = _core.__version__
 
 if TYPE_CHECKING:
+    from .frontend import from_torch as from_torch
     from . import (
         analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, instrument as instrument, optim as optim, qnn as qnn, quantize as quantize, sparse as sparse, te as te,
         transform as transform,
@@ -136,6 +137,10 @@ def __getattr__(name: str) -> _AnyType:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
+    if name == "from_torch":
+        from .frontend import from_torch
+
+        return from_torch
     raise AttributeError(f"module 'relay' has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
 
 

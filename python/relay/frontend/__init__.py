@@ -12,7 +12,7 @@ from .. import _core
 from .._checks import require_int, require_type, shown
 from .._core import IRModule, NDArray
 
-__all__ = ["from_onnx"]
+__all__ = ["from_onnx", "from_pytorch", "from_torch"]
 
 
 def from_onnx(
@@ -79,3 +79,42 @@ def _dtypes(given: Any) -> dict[str, str]:
     if str(given) != "float32":
         raise ValueError(f"dtype {given!s} of all inputs: the model says their dtypes; give those to replace by name, as {{'x': {str(given)!r}}}")
     return {}
+
+
+def from_torch(exported_program: Any, freeze_params: bool = True) -> tuple[IRModule, dict[str, NDArray]]:
+    """A `torch.export.ExportedProgram` as a module and its parameters by name.
+
+    Args:
+        exported_program: What `torch.export.export` gave. It is decomposed into core ATen first.
+        freeze_params: True makes weights and buffers constants of the program that share PyTorch's memory: do not write to them afterwards.
+            False makes them parameters of `main`, before the user's inputs, and returns them.
+
+    `main` takes the user's tensors in their order. It gives one tensor, or a tuple: first what each changed buffer or input is afterwards,
+    in the order of the graph's signature, then the results of the model. Symbolic extents are named dimensions, and ranges that
+    `torch.export.Dim` sets are checked when the program runs.
+
+    Raises RelayError that lists all operators that are not supported, with the lines of the user's model, and ImportError without PyTorch.
+    """
+    from .torch import convert
+
+    return convert.exported(exported_program, freeze_params)
+
+
+def from_pytorch(
+    script_module: Any,
+    input_infos: Sequence[Any],
+    custom_convert_map: Any = None,
+    default_dtype: str = "float32",
+    use_parser_friendly_name: bool = False,
+    keep_quantized_weight: bool = False,
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """TVM's function for a traced or scripted module, or a plain one: exports it and calls `from_torch`.
+
+    `input_infos` lists (name, shape) or (name, (shape, dtype)) of each input; those without a dtype have `default_dtype`. The other
+    parameters are TVM's and must keep their defaults. Raises ValueError where they do not, and ImportError without PyTorch.
+    """
+    from .torch import convert
+
+    if custom_convert_map or use_parser_friendly_name or keep_quantized_weight:
+        raise ValueError("from_pytorch takes no custom_convert_map, use_parser_friendly_name or keep_quantized_weight")
+    return convert.scripted(script_module, input_infos, default_dtype)

@@ -1,0 +1,47 @@
+"""Exported programs and modules of PyTorch as programs of Relay: what `from_torch` and `from_pytorch` do."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+
+from ..._checks import shown
+from ..._core import IRModule, NDArray
+from .program import convert_exported
+
+__all__ = ["decompositions", "exported", "scripted"]
+
+# What Relay has an operator for, so that PyTorch need not take it apart.
+_KEPT = ("linear", "scaled_dot_product_attention", "gelu", "silu", "hardswish")
+
+
+def decompositions() -> Any:
+    """PyTorch's table of decompositions without those of operators that Relay has."""
+    table = torch.export.default_decompositions()
+    for name in _KEPT:
+        table.pop(getattr(torch.ops.aten, name).default, None)
+    return table
+
+
+def exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, NDArray]]:
+    """`relay.frontend.from_torch`."""
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise TypeError(f"exported_program is what torch.export.export gives, not {shown(program)}")
+    return convert_exported(program.run_decompositions(decompositions()), bool(freeze))
+
+
+def scripted(module: Any, input_infos: Sequence[Any], default_dtype: str) -> tuple[IRModule, dict[str, NDArray]]:
+    """`relay.frontend.from_pytorch`."""
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"script_module is a module of PyTorch, not {shown(module)}")
+    inputs = []
+    for _, info in input_infos:
+        typed = len(info) == 2 and isinstance(info[0], (list, tuple))
+        shape, dtype = info if typed else (info, default_dtype)
+        inputs.append(torch.zeros(tuple(shape), dtype=getattr(torch, {"float": "float32", "int": "int32"}.get(str(dtype), str(dtype)))))
+    if isinstance(module, torch.jit.ScriptModule):
+        from torch._export.converter import TS2EPConverter
+
+        return exported(TS2EPConverter(module, tuple(inputs), {}).convert(), True)
+    return exported(torch.export.export(module, tuple(inputs)), True)

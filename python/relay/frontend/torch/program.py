@@ -1,0 +1,231 @@
+"""Walks a graph of PyTorch and builds the expression: inputs, nodes, control flow, outputs."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Sequence
+
+import torch
+
+from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
+from ...module import check
+from . import control, elementwise, indexing, neural, reductions, shapes  # noqa: F401 (they fill the table)
+from .context import Context, Value, constant, place_of
+from .registry import SCALAR, Unavailable, find, supported
+
+__all__ = ["convert_exported", "convert_graph", "unsupported"]
+
+_HIGHER_ORDER = ("cond", "while_loop", "map_impl", "scan")
+
+
+def unsupported(graph_module: torch.fx.GraphModule) -> list[Diagnostic]:
+    """One error for each node whose operator has no converter, those of subgraphs among them."""
+    found = []
+    for node in graph_module.graph.nodes:
+        if node.op != "call_function" or _known(node.target):
+            continue
+        found.append(Diagnostic(f"the operator {_name(node.target)} of PyTorch is not supported", place_of(node)))
+    for child in graph_module.children():
+        if isinstance(child, torch.fx.GraphModule):
+            found += unsupported(child)
+    return found
+
+
+def _name(target: Any) -> str:
+    return str(target) if isinstance(target, torch._ops.OperatorBase) else getattr(target, "__name__", str(target))
+
+
+def _known(target: Any) -> bool:
+    if target is operator.getitem or target in SCALAR or supported(target):
+        return True
+    return isinstance(target, torch._ops.HigherOrderOperator) and target.name() in _HIGHER_ORDER
+
+
+class _Walk:
+    """One graph: the values of its nodes."""
+
+    def __init__(self, context: Context, graph_module: torch.fx.GraphModule) -> None:
+        self.context = context
+        self.module = graph_module
+        self.values: dict[Any, Any] = {}
+
+    def run(self, inputs: Sequence[Any]) -> Any:
+        """The value of the output node, given those of the placeholders."""
+        given = iter(inputs)
+        for node in self.module.graph.nodes:
+            if node.op == "placeholder":
+                self.values[node] = next(given)
+            elif node.op == "get_attr":
+                self.values[node] = self._attribute(node)
+            elif node.op == "output":
+                return torch.fx.node.map_aggregate(node.args[0], self._used)
+            else:
+                self.values[node] = self._call(node)
+        raise AssertionError("a graph without an output")
+
+    def _attribute(self, node: Any) -> Any:
+        found: Any = self.module
+        for part in node.target.split("."):
+            found = getattr(found, part)
+        return Value(constant(found), found) if isinstance(found, torch.Tensor) else found
+
+    def _used(self, item: Any) -> Any:
+        if not isinstance(item, torch.fx.Node):
+            return item
+        value = self.values[item]
+        if isinstance(value, Unavailable):
+            raise NotImplementedError(value.reason)
+        meta = item.meta.get("val")
+        # A symbolic extent stands for itself: whoever needs it writes it with the extents of inputs.
+        return meta if isinstance(meta, torch.SymInt) and not isinstance(value, Value) else value
+
+    def _call(self, node: Any) -> Any:
+        context = self.context
+        context.span, context.out = place_of(node), node.meta.get("val")
+        try:
+            args = torch.fx.node.map_aggregate(node.args, self._used) if node.target is not operator.getitem else node.args
+            if node.target is operator.getitem:
+                picked = self.values[args[0]][args[1]]
+                return picked
+            kwargs = torch.fx.node.map_aggregate(node.kwargs, self._used)
+            if isinstance(context.out, (int, torch.SymInt)) and not isinstance(context.out, bool):
+                return self._symbolic(node, args, kwargs)
+            if node.target in SCALAR:
+                return None  # a comparison of extents, which only assertions use
+            if isinstance(node.target, torch._ops.HigherOrderOperator):
+                result = control.convert(context, node.target.name(), args, kwargs, self._inner)
+            else:
+                convert = find(node.target)
+                assert convert is not None
+                result = convert(context, args, kwargs)
+            return self._wrapped(result, context.out)
+        except (NotImplementedError, RelayError, TypeError, ValueError) as error:
+            raise RelayError.of([Diagnostic(f"{_name(node.target)}: {error}", place_of(node))]) from error
+
+    def _symbolic(self, node: Any, args: Any, kwargs: Any) -> Any:
+        out = self.context.out
+        if isinstance(out, int):
+            return out
+        symbol = out.node.expr
+        if symbol not in self.context.extents and node.target is torch.ops.aten._local_scalar_dense.default:
+            self.context.extents[symbol] = self.context.cast(args[0], "int64")
+        return out
+
+    def _inner(self, graph_module: Any, inputs: Sequence[Any]) -> Any:
+        span, out = self.context.span, self.context.out
+        result = _Walk(self.context, graph_module).run(inputs)
+        self.context.span, self.context.out = span, out
+        return result
+
+    def _wrapped(self, result: Any, meta: Any) -> Any:
+        if isinstance(result, (tuple, list)):
+            metas = list(meta) if isinstance(meta, (tuple, list)) else [meta]
+            return [self._wrapped(item, inner) for item, inner in zip(result, metas)]
+        if isinstance(result, Value):
+            result = result.expr
+        if not isinstance(result, Expr):
+            return result
+        value = Value(result, meta)
+        self.context.learn(value)
+        return value
+
+
+def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any], Any] | None = None, ranges: Any = None) -> tuple[IRModule, list[Any]]:
+    """A graph as a module, and what its outputs are: a position in the program's result, an extent, or None.
+
+    `bind(node, meta)` gives the value of a placeholder that is no parameter of `main`, or None.
+    """
+    errors = unsupported(graph_module)
+    if errors:
+        raise RelayError.of(errors)
+    context = Context()
+    params: list[Var] = []
+    inputs: list[Any] = []
+    for node in graph_module.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        meta = node.meta.get("val")
+        bound = bind(node, meta) if bind else None
+        if bound is not None:
+            inputs.append(bound)
+        elif isinstance(meta, torch.Tensor):
+            params.append(Var(node.name, context.tensor_type(meta), place_of(node)))
+            inputs.append(Value(params[-1], meta))
+            context.learn(inputs[-1])
+        elif isinstance(meta, torch.SymInt):
+            params.append(Var(node.name, TensorType((), "int64"), place_of(node)))
+            context.extents.setdefault(meta.node.expr, params[-1])
+            inputs.append(meta)
+        elif meta is None or isinstance(meta, (int, float, bool, str)):
+            inputs.append(meta)
+        else:
+            raise NotImplementedError(f"the input {node.name} is a {type(meta).__name__}, not a tensor")
+    _assert_ranges(context, inputs, ranges)
+    outputs = _Walk(context, graph_module).run(inputs)
+    return _main(context, params, outputs)
+
+
+def _assert_ranges(context: Context, inputs: list[Any], ranges: Any) -> None:
+    first = next((item for item in inputs if isinstance(item, Value) and isinstance(item.expr, Var)), None)
+    if first is None or not ranges:
+        return
+    for symbol, bounds in ranges.items():
+        if symbol not in context.extents or not symbol.is_Symbol:
+            continue
+        # PyTorch assumes 2 and more where nothing is said; what it then compiles holds for 0 and 1, too.
+        for bound, test, least in ((bounds.lower, "greater_equal", 2), (bounds.upper, "less_equal", None)):
+            if not bound.is_Integer or int(bound) >= 2**31 or (least is not None and int(bound) <= least):
+                continue
+            read = context.extents[symbol]
+            holds = context.call(test, read, context.const(int(bound), "int64"))
+            words = "at least" if least is not None else "at most"
+            first.expr = context.call("assert_op", holds, first.expr, message=f"the extent {symbol} is {words} {int(bound)}")
+
+
+def _main(context: Context, params: list[Var], outputs: Any) -> tuple[IRModule, list[Any]]:
+    flat = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    fields: list[Expr] = []
+    places: list[Any] = []
+    for item in flat:
+        if isinstance(item, torch.SymInt):
+            item = context.term(item.node.expr)
+        expr = item.expr if isinstance(item, Value) else item
+        if not isinstance(expr, Expr):
+            places.append((None, expr))
+            continue
+        places.append((len(fields), None))
+        fields.append(expr)
+    body: Expr = fields[0] if len(fields) == 1 else Tuple(fields)
+    names = [dim.symbol for dim in context.names.values()]
+    function = Function(params, body, None, [name for name in names if name is not None])
+    mod = IRModule.from_expr(function)
+    check(mod)
+    return mod, places
+
+
+def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, NDArray]]:
+    """An exported program as a module and the parameters that it is called with."""
+    signature = program.graph_signature
+    owners = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    constants = dict(getattr(signature, "inputs_to_lifted_tensor_constants", {}))
+    params: dict[str, NDArray] = {}
+    known: dict[Any, Value] = {}
+
+    def bind(node: Any, meta: Any) -> Any:
+        target = owners.get(node.name) or constants.get(node.name)
+        if target is None:
+            return None
+        data = program.state_dict[target] if target in program.state_dict else program.constants[target]
+        if not isinstance(data, torch.Tensor):
+            return None
+        if not freeze:
+            params[node.name] = NDArray(data.detach().contiguous())
+            return None
+        # Weights that are tied are one constant.
+        key = (data.data_ptr(), data.dtype, tuple(data.shape), tuple(data.stride())) if data.numel() else node.name
+        if key not in known:
+            known[key] = Value(constant(data), meta)
+        return Value(known[key].expr, meta)
+
+    mod, _ = convert_graph(program.graph_module, bind, program.range_constraints)
+    return mod, params

@@ -1,0 +1,192 @@
+"""Exported programs of PyTorch: extents, buffers, ties, control flow, errors; and the backend of torch.compile."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import relay  # noqa: E402
+from relay.frontend.torch.backend import relay as backend  # noqa: E402
+
+
+def agree(got, want, tolerance=1e-4):
+    want = want.detach().numpy()
+    got = np.asarray(got)
+    assert got.shape == want.shape and got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, atol=tolerance * max(float(np.ptp(want)) if want.size else 0, 1e-3), rtol=tolerance)
+
+
+class Mlp(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(8, 16), torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+def test_named_dimensions_keep_their_ranges():
+    model = Mlp().eval()
+    batch = torch.export.Dim("batch", min=3, max=64)
+    mod, params = relay.from_torch(torch.export.export(model, (torch.randn(5, 8),), dynamic_shapes={"x": {0: batch}}))
+    assert params == {} and len(mod["main"].type_params) == 1
+    run = relay.compile(mod)
+    for extent in (3, 7, 64):
+        x = torch.randn(extent, 8)
+        agree(run(x), model(x))
+    for extent, words in ((2, "at least 3"), (65, "at most 64")):
+        with pytest.raises(relay.ExecutionError, match=words):
+            run(torch.randn(extent, 8))
+
+
+def test_dimensions_of_two_inputs_are_equal_or_derived():
+    class Join(torch.nn.Module):
+        def forward(self, x, y):
+            return x[:, None] * y[None, :], torch.cat([x, y]).reshape(3, -1)
+
+    n = torch.export.Dim("n")
+    exported = torch.export.export(Join(), (torch.randn(4), torch.randn(8)), dynamic_shapes={"x": {0: n}, "y": {0: 2 * n}})
+    run = relay.compile(relay.from_torch(exported)[0])
+    x, y = torch.randn(5), torch.randn(10)
+    for got, want in zip(run(x, y), Join()(x, y)):
+        agree(got, want)
+    with pytest.raises(relay.RelayError):
+        run(x, torch.randn(9))
+
+
+def test_parameters_stay_parameters_when_asked():
+    model = Mlp().eval()
+    mod, params = relay.from_torch(torch.export.export(model, (torch.randn(5, 8),)), freeze_params=False)
+    assert len(params) == 4 and len(mod["main"].params) == 5
+    x = torch.randn(5, 8)
+    agree(relay.compile(mod, params=params)(x), model(x))
+
+
+def test_weights_that_are_tied_are_one_constant_in_the_memory_of_pytorch():
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = torch.nn.Embedding(30, 40), torch.nn.Linear(40, 30, bias=False)
+            self.head.weight = self.embed.weight
+
+        def forward(self, i):
+            return self.head(self.embed(i))
+
+    model = Tied().eval()
+    mod, _ = relay.from_torch(torch.export.export(model, (torch.tensor([1, 2]),)))
+    found = []
+    relay.post_order_visit(mod["main"], lambda node: found.append(node) if isinstance(node, relay.Constant) and node.data.size == 1200 else None)
+    assert len(found) == 1
+    assert found[0].data.numpy().__array_interface__["data"][0] == model.embed.weight.data_ptr()
+    agree(relay.compile(mod)(torch.tensor([3, 29])), model(torch.tensor([3, 29])))
+
+
+def test_changed_buffers_come_before_the_results():
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.tensor([3.0]))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return x * self.count
+
+    mod, _ = relay.from_torch(torch.export.export(Counter(), (torch.ones(2),)))
+    count, result = relay.compile(mod)(torch.ones(2))
+    assert np.asarray(count).tolist() == [4] and np.asarray(result).tolist() == [4, 4]
+
+
+def test_cond_is_a_branch():
+    class Branch(torch.nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, (x,))
+
+    mod, _ = relay.from_torch(torch.export.export(Branch(), (torch.ones(3),)))
+    run = relay.compile(mod)
+    for x in (torch.ones(3), -torch.ones(3)):
+        agree(run(x), Branch()(x))
+
+
+def test_while_loop_is_a_loop():
+    class Loop(torch.nn.Module):
+        def forward(self, n, x):
+            return torch._higher_order_ops.while_loop(lambda i, y: i > 0, lambda i, y: (i - 1, y * 2), (n, x))
+
+    mod, _ = relay.from_torch(torch.export.export(Loop(), (torch.tensor(3), torch.ones(3))))
+    run = relay.compile(mod)
+    for steps in (0, 5):
+        n, x = run(torch.tensor(steps), torch.ones(3))
+        assert np.asarray(n) == 0 and np.asarray(x).tolist() == [2.0**steps] * 3
+
+
+def test_all_unsupported_operators_are_listed_with_their_lines():
+    class Wrong(torch.nn.Module):
+        def forward(self, x):
+            y = torch.linalg.eigvalsh(x)
+            return y, torch.linalg.qr(x)[0]
+
+    with pytest.raises(relay.RelayError) as error:
+        relay.from_torch(torch.export.export(Wrong(), (torch.eye(3),)))
+    names = [diagnostic.message for diagnostic in error.value.diagnostics]
+    assert len(names) == 2 and "_linalg_eigh" in names[0] and "linalg_qr" in names[1]
+    lines = [diagnostic.span.line for diagnostic in error.value.diagnostics]
+    assert lines[1] == lines[0] + 1 and error.value.diagnostics[0].span.source_name == __file__
+
+
+def test_nodes_keep_the_line_of_the_model():
+    mod, _ = relay.from_torch(torch.export.export(Mlp(), (torch.randn(5, 8),)))
+    assert mod["main"].body.span.source_name == __file__
+
+
+def test_what_is_no_exported_program_is_refused():
+    with pytest.raises(TypeError, match="what torch.export.export gives"):
+        relay.from_torch(Mlp())
+
+
+def test_from_pytorch_takes_modules_and_traces():
+    model = Mlp().eval()
+    x = torch.randn(5, 8)
+    for module in (model, torch.jit.trace(model, (x,))):
+        mod, _ = relay.frontend.from_pytorch(module, [("x", (5, 8))])
+        agree(relay.compile(mod)(x), model(x))
+
+
+def test_compile_runs_a_model_of_open_batch():
+    torch._dynamo.reset()
+    model = Mlp().eval()
+    compiled = torch.compile(model, backend=backend, dynamic=True)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.filterwarnings("error", message="a part of the model runs in PyTorch")
+        for extent in (5, 9):
+            x = torch.randn(extent, 8)
+            result = compiled(x)
+            assert isinstance(result, torch.Tensor)
+            agree(result, model(x))
+
+
+def test_compile_trains():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    ours, theirs = Mlp(), Mlp()
+    ours.load_state_dict(theirs.state_dict())
+    compiled = torch.compile(ours, backend=backend)
+    x = torch.randn(5, 8)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a part of the model runs in PyTorch")
+        for model, run in ((ours, compiled), (theirs, theirs)):
+            run(x).square().mean().backward()
+    for a, b in zip(ours.parameters(), theirs.parameters()):
+        agree(a.grad, b.grad)
+
+
+def test_compile_falls_back_with_a_warning():
+    torch._dynamo.reset()
+
+    def wrong(x):
+        return torch.linalg.eigvalsh(x) + 1
+
+    with pytest.warns(UserWarning, match="runs in PyTorch"):
+        result = torch.compile(wrong, backend=backend)(torch.eye(3))
+    assert result.tolist() == [2, 2, 2]
