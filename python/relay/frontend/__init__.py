@@ -95,9 +95,8 @@ def from_torch(exported_program: Any, freeze_params: bool = True) -> tuple[IRMod
 
     Raises RelayError that lists all operators that are not supported, with the lines of the user's model, and ImportError without PyTorch.
     """
-    from .torch import convert
-
-    return convert.exported(exported_program, freeze_params)
+    converted: tuple[IRModule, dict[str, NDArray]] = _torch("from_torch").exported(exported_program, freeze_params)
+    return converted
 
 
 def from_pytorch(
@@ -113,8 +112,17 @@ def from_pytorch(
     `input_infos` lists (name, shape) or (name, (shape, dtype)) of each input; those without a dtype have `default_dtype`. The other
     parameters are TVM's and must keep their defaults. Raises ValueError where they do not, and ImportError without PyTorch.
     """
-    from .torch import convert
-
     if custom_convert_map or use_parser_friendly_name or keep_quantized_weight:
         raise ValueError("from_pytorch takes no custom_convert_map, use_parser_friendly_name or keep_quantized_weight")
-    return convert.scripted(script_module, input_infos, default_dtype)
+    converted: tuple[IRModule, dict[str, NDArray]] = _torch("from_pytorch").scripted(script_module, input_infos, default_dtype)
+    return converted
+
+
+def _torch(function: str) -> Any:
+    try:
+        from .torch import convert
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"{function} needs PyTorch: pip install 'relay-lang[torch]'", name="torch") from None
+    return convert
