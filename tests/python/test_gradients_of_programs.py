@@ -65,6 +65,16 @@ def @main(%x: float64, %y: float64) {
 def @loop(%i: int32, %x: float64, %round: float64) -> float64 { if (%i < 3) { @loop(%i + 1, %x * %x, floor(%x) + 1f64) } else { %round * %x } }
 def @main(%x: float64, %y: float64) { @loop(0, %x, %y) + %y * @loop(3, 0.5f64, %y) }
 """,
+    "local loops in loops": """
+def @main(%x: float64, %y: float64) {
+  let %outer = fn (%i: int32, %acc: float64) -> float64 {
+    let %start = %acc * %y;
+    let %inner = fn (%k: int32, %a: float64) -> float64 { if (%k < %i) { %inner(%k + 1, sin(%a) * %x + %start) } else { %a } };
+    if (%i < 4) { %outer(%i + 1, %inner(0, %acc) * %x) } else { %acc }
+  };
+  %outer(1, %y) + %outer(3, %x)
+}
+""",
     "general recursion": """
 def @power(%n: int32, %x: float64) -> float64 { if (%n == 0) { 1f64 } else { %x * @power(%n - 1, %x) } }
 def @main(%x: float64, %y: float64) { @power(5, %x) * @power(3, %y) + @power(2, %x) }

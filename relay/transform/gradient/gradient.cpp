@@ -125,7 +125,10 @@ FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode m
   const Expr* cause = grad::not_dataflow(*plain);
   if (cause == nullptr) return grad::typed_in(module, grad::dataflow_gradient(*plain, form));
   if (mode != GradientMode::kFirstOrder && !Effects(whole).any()) {
-    if (const FunctionRef found = grad::loop_gradient(whole, plain, module, form))
+    Module with_loops = whole;
+    with_loops.update_function(own, plain);
+    const FunctionRef outer = grad::with_global_loops(plain, with_loops, own);
+    if (const FunctionRef found = grad::loop_gradient(with_loops, outer, module, form))
       return grad::typed_in(module, found);
   }
   if (mode == GradientMode::kFirstOrder) {

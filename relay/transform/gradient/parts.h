@@ -25,6 +25,8 @@ const Expr* not_dataflow(const Function& function, Loops* loops = nullptr);
 /// The gradient of a function of operators, tuples, lets and ifs, and of calls of loops.
 FunctionRef dataflow_gradient(const Function& function, const GradientForm& form,
                               Loops* loops = nullptr);
+/// The function, which is `own` in `whole`, with the loops inside of it as global functions.
+FunctionRef with_global_loops(FunctionRef function, Module& whole, const Name& own);
 /// The gradient of a function of these, where all functions that it calls are loops; else null.
 FunctionRef loop_gradient(const Module& whole, const FunctionRef& function, Module& module,
                           const GradientForm& form);
