@@ -62,7 +62,8 @@ std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& n
 }
 
 std::span<const Rewrite> all_rewrites() {
-  static constexpr std::array<Rewrite, 4> kRewrites{{
+  static constexpr std::array<Rewrite, 5> kRewrites{{
+      {"drop_outputs", "Works do not compute what nothing reads.", drop_outputs},
       {"prepare_constants", "What depends on constants alone is computed once.", prepare_constants},
       {"winograd", "Convolutions take fewer multiplications, in tiles.", winograd},
       {"pack_operands", "Constant operands of products lie as kernels read them.", pack_operands},

@@ -99,6 +99,8 @@ struct Rewrite {
   bool (*apply)(Rewriting&);
 };
 
+/// Drops outputs of works that nothing reads (rewrites/drop_outputs.cpp).
+bool drop_outputs(Rewriting& program);
 /// Splits parts that depend on constants alone off the works of nodes
 /// (rewrites/prepare_constants.cpp).
 bool prepare_constants(Rewriting& program);
