@@ -201,27 +201,12 @@ def _attention(c: Context, query: Value, key: Value, value: Value, attn_mask: An
                enable_gqa: bool) -> Any:  # fmt: skip
     if dropout_p:
         raise NotImplementedError("dropout in attention; call eval() on the model")
-    rank = query.rank
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    k, v = key.expr, value.expr
-    if enable_gqa and query.shape[-3] != key.shape[-3]:
-        times = query.shape[-3] // key.shape[-3]
-        k, v = (c.call("repeat", part, repeats=times, axis=rank - 3) for part in (k, v))
-    turned = c.call("transpose", k, axes=[*range(rank - 2), rank - 1, rank - 2])
-    scores = c.call("nn.matmul", c.call("multiply", query, c.const(factor, c.dtype)), turned)
-    low = c.const(-math.inf, c.dtype)
-    if is_causal:
-        bounds = [c.call("arange", c.const(0, "int64"), c.const(part.shape[-2], "int64"), c.const(1, "int64"), dtype="int64") for part in (query, key)]
-        seen = c.call("greater_equal", c.call("expand_dims", bounds[0], axis=1), c.call("expand_dims", bounds[1], axis=0))
-        scores = c.call("where", seen, scores, low)
-    if attn_mask is not None:
-        boolean = attn_mask.dtype == "bool"
-        scores = c.call("where", attn_mask, scores, low) if boolean else c.call("add", scores, c.cast(attn_mask, c.dtype))
-    weights = c.call("nn.softmax", scores, axis=-1)
-    if attn_mask is not None and attn_mask.dtype == "bool":
-        # A row that sees nothing gives zeros.
-        weights = c.call("where", c.call("any", attn_mask, axis=[-1], keepdims=True), weights, c.const(0, c.dtype))
-    return c.call("nn.matmul", weights, v)
+    # Keys and queries may be given without a dimension of heads; Relay's operator has one.
+    parts = [part.expr if part.rank > 2 else c.call("expand_dims", part, axis=0) for part in (query, key, value)]
+    mask = c.const(True, "bool") if attn_mask is None else attn_mask.expr if attn_mask.dtype == "bool" else c.cast(attn_mask, c.dtype)
+    factor = {} if scale is None else {"scale": float(scale)}
+    result = c.call("nn.scaled_dot_product_attention", *parts, mask, causal=bool(is_causal), **factor)
+    return result if query.rank > 2 else c.call("squeeze", result, axis=[0])
 
 
 @converter("aten.native_dropout.default")
