@@ -17,7 +17,7 @@ import torch
 
 import relay
 
-__all__ = ["Outcome", "check"]
+__all__ = ["Outcome", "check", "difference", "exported"]
 
 TOLERANCE = 1e-4
 
@@ -34,7 +34,7 @@ class Outcome:
     error: str = ""
 
 
-def _exported(module: torch.nn.Module, model: models.Model) -> tuple[Any, str]:
+def exported(module: torch.nn.Module, model: models.Model) -> tuple[Any, str]:
     """The exported program with as many open dimensions as the architecture and PyTorch's export allow."""
     x = model.inputs(*model.sizes[0])
     auto = torch.export.Dim.AUTO
@@ -83,7 +83,7 @@ def check(name: str) -> Outcome:
     model, outcome = models.MODELS[name], Outcome()
     try:
         module = model.build()
-        program, outcome.open = _exported(module, model)
+        program, outcome.open = exported(module, model)
         outcome.stage, begin = "convert", time.perf_counter()
         mod, _ = relay.from_torch(program)
         outcome.convert_s = time.perf_counter() - begin

@@ -28,17 +28,6 @@ class Wrapped(torch.nn.Module):
         return tuple(value for value in values if isinstance(value, torch.Tensor))
 
 
-class Sequence2Sequence(torch.nn.Module):
-    """An encoder and a decoder that read the same tokens, or pictures of sound and tokens."""
-
-    def __init__(self, inner: torch.nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.inner(input_ids=x, decoder_input_ids=x, use_cache=False)[0]
-
-
 @dataclasses.dataclass(frozen=True)
 class Model:
     """One architecture: `build()` is the module, `inputs(batch, size)` its input.
@@ -151,10 +140,8 @@ def _text(name: str, family: str, axes: tuple[int, ...] = (1,), **options: Any) 
 
 for _name, _family in (("bert", "Bert"), ("roberta", "Roberta"), ("electra", "Electra"), ("albert", "Albert"), ("camembert", "Camembert"),
                        ("xlm-roberta", "XLMRoberta"), ("ernie", "Ernie"), ("deberta-v2", "DebertaV2"), ("deberta", "Deberta"),
-                       ("mpnet", "MPNet"), ("megatron-bert", "MegatronBert"), ("roformer", "RoFormer"), ("squeezebert", "SqueezeBert"),
-                       ("nystromformer", "Nystromformer")):  # fmt: skip
-    _text(_name, _family, **dict(_SMALL, embedding_size=32) if _family != "Nystromformer" else dict(_SMALL, num_landmarks=4, segment_means_seq_len=12),
-          **({"axes": ()} if _family == "Nystromformer" else {}))  # fmt: skip
+                       ("mpnet", "MPNet"), ("megatron-bert", "MegatronBert"), ("roformer", "RoFormer"), ("squeezebert", "SqueezeBert")):  # fmt: skip
+    _text(_name, _family, **dict(_SMALL, embedding_size=32))
 _text("distilbert", "DistilBert", dim=32, n_layers=2, n_heads=4, hidden_dim=64, vocab_size=100)
 _text("modernbert", "ModernBert", **_SMALL, global_attn_every_n_layers=2, pad_token_id=0)
 _text("gpt2", "GPT2", causal=True, n_embd=32, n_layer=2, n_head=4, vocab_size=100, n_positions=64)
