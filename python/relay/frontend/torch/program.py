@@ -9,7 +9,7 @@ import torch
 
 from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
 from ...module import check
-from . import control, elementwise, indexing, neural, reductions, shapes  # noqa: F401 (they fill the table)
+from . import control, elementwise, gradients, indexing, neural, reductions, shapes  # noqa: F401 (they fill the table)
 from .context import Context, Value, constant, place_of
 from .registry import SCALAR, Unavailable, find, supported
 

@@ -1,0 +1,50 @@
+"""Gradients that PyTorch's differentiation leaves as operators of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..._core import Expr
+from .context import Context, Value
+from .registry import converter
+
+__all__: list[str] = []
+
+
+@converter("aten.native_layer_norm_backward.default")
+def _layer_norm(c: Context, grad_out: Value, input: Value, normalized_shape: Any, mean: Value, rstd: Value, weight: Any,  # noqa: A002
+                output_mask: Any) -> Any:  # fmt: skip
+    lead = input.rank - len(normalized_shape)
+    axes = list(range(lead, input.rank))
+    normal = c.call("multiply", c.call("subtract", input, mean), rstd)
+    given = grad_out.expr if weight is None else c.call("multiply", grad_out, weight)
+
+    def average(value: Expr) -> Expr:
+        return c.call("mean", value, axis=axes, keepdims=True)
+
+    def over_rows(value: Any) -> Any:
+        return c.call("sum", value, axis=list(range(lead))) if lead else value
+
+    data = None
+    if output_mask[0]:
+        # What changes the mean or the spread of a row changes nothing else.
+        along = c.call("multiply", normal, average(c.call("multiply", given, normal)))
+        data = c.call("multiply", c.call("subtract", c.call("subtract", given, average(given)), along), rstd)
+    scale = over_rows(c.call("multiply", grad_out, normal)) if output_mask[1] else None
+    return data, scale, over_rows(grad_out) if output_mask[2] else None
+
+
+@converter("aten.embedding_dense_backward.default")
+def _embedding(c: Context, grad_output: Value, indices: Value, num_weights: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    if scale_grad_by_freq:
+        raise NotImplementedError("scale_grad_by_freq")
+    if not all(isinstance(size, int) for size in indices.shape):
+        raise NotImplementedError("the gradient of an embedding of an open number of positions")
+    count, width = math.prod(indices.shape), grad_output.shape[-1]
+    rows = c.reshape(grad_output, [count, width])
+    where = c.reshape(c.cast(indices, "int64"), [1, count])
+    if padding_idx >= 0:
+        kept = c.call("not_equal", c.reshape(where, [count, 1]), c.const(padding_idx, "int64"))
+        rows = c.call("where", kept, rows, c.const(0, c.dtype))
+    return c.call("scatter_nd", c.full(c.const(0, c.dtype), [num_weights, width]), where, rows, mode="add")
