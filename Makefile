@@ -12,7 +12,7 @@ SOURCES = git ls-files -z '*.cpp' '*.h'
 # Where `make install` puts the command, the libraries and their headers.
 PREFIX ?= /usr/local
 
-.PHONY: all build install wheel test-wheel demo test bench bench-models wild bench-python docs docs-check python python-ops format \
+.PHONY: all build install wheel test-wheel demo test torch bench bench-models wild bench-python docs docs-check python python-ops format \
   check-format lint golden asan asan-python tsan fuzz coverage setup clean
 
 all: build
@@ -41,6 +41,12 @@ test-wheel:
 # Builds, runs all tests; the last line is ctest's summary.
 test: setup
 	@scripts/test.sh release $(JOBS) $(CONFIGURE_OPTIONS) $(PYTHON_OPTIONS)
+
+# The tests of programs from PyTorch, whose CPU build comes from PyPI into an environment of its own.
+torch: python
+	@test -x .venv-torch/bin/pytest || { .venv/bin/python -m venv .venv-torch && \
+	  .venv-torch/bin/pip install -q numpy torch pytest expecttest; }
+	@PYTHONPATH=$(BUILD)/python .venv-torch/bin/python -m pytest -q tests/torch
 
 # The same under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan: setup

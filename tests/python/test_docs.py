@@ -1,6 +1,7 @@
 """Every code block of the README and the documentation runs, or stands here with the reason why not."""
 
 import importlib
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -46,6 +47,8 @@ def reason(block: docs_blocks.Block) -> str | None:
         return None
     if block.language == "cpp" and block.document.name in EXCERPTS:
         return EXCERPTS[block.document.name]
+    if block.document.name == "pytorch.md" and importlib.util.find_spec("torch") is None:
+        return "PyTorch is not installed; `make torch` runs it (tests/torch/guide_test.py)"
     if not LIBRARIES and LINKS.search(block.code):
         return "the libraries are not in the wheel; the tests of the build tree run it"
     return NOTHING_TO_RUN.get(block.language) or NOT_RUN.get((block.document.name, block.code.split("\n")[0]))
