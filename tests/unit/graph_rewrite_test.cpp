@@ -311,6 +311,7 @@ TEST(Rewrite, EachIsToldOf) {
     told.emplace_back(stage, changed);
   });
   EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{{"composed", true},
+                                                             {"drop_outputs", false},
                                                              {"prepare_constants", false},
                                                              {"winograd", false},
                                                              {"pack_operands", true},
