@@ -64,7 +64,8 @@ struct Conv {
 };
 
 void convolutions(Writer& w) {
-  // Of resnet50 with bias, the wide ones with what goes around them, and of mobilenet_v2.
+  // Convolutions of resnet50 with bias, the wide ones with what goes around them, and of
+  // mobilenet_v2.
   const Conv resnet[] = {
       {3, 64, 7, 2, 224},   {64, 64, 1, 1, 56},    {64, 64, 3, 1, 56},    {64, 256, 1, 1, 56},
       {256, 64, 1, 1, 56},  {256, 128, 1, 1, 56},  {128, 128, 3, 2, 56},  {128, 512, 1, 1, 28},

@@ -53,7 +53,8 @@ std::string let_chain(int64_t calls) {
   return text + fmt::format("  %v{}\n}}\n", calls - 1);
 }
 
-// Of the process, since other work on the machine is not ours: everything here runs on one thread.
+// Time of the process, since other work on the machine is not ours: everything here runs on one
+// thread.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -238,7 +238,7 @@ int main(int argc, char** argv) {
         if (own == 1) peer_times.push_back(theirs);
       }
     }
-    // Of several threads the best times are compared: a turn in which one of them had to wait for
+    // For several threads the best times are compared: a turn in which one of them had to wait for
     // its processor says nothing.
     auto typical = [&](const std::vector<double>& values) {
       return threads == 1 ? median(values) : *std::min_element(values.begin(), values.end());

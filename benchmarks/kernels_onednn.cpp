@@ -34,7 +34,7 @@ using dnnl::memory;
 
 namespace {
 
-// Of layer_norm, the default in both.
+// The epsilon of layer_norm, the default in both.
 constexpr float kEpsilon = 1e-5f;
 
 class Peer {
@@ -224,7 +224,7 @@ std::unique_ptr<Peer> Peer::make(const KernelCase& one, const std::vector<NDArra
   return peer;
 }
 
-/// Whether both computed the same, but for rounding.
+/// True if both computed the same, but for rounding.
 bool agree(const NDArray& ours, const std::vector<float>& theirs, const KernelCase& one) {
   if (static_cast<size_t>(ours.size()) != theirs.size()) return false;
   double folded = 1;  // numbers behind each one of the result

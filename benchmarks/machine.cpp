@@ -1,4 +1,4 @@
-// What the machine costs apart from kernels: calls from C++, loops, data types, deep recursion. One
+// Costs of the machine apart from kernels: calls from C++, loops, data types, deep recursion. One
 // thread; medians of several runs.
 //   bench_machine [--turns N]
 #include <malloc.h>
@@ -40,7 +40,7 @@ double seconds(int turns, double least, const std::function<void()>& action) {
   return bench::median(times);
 }
 
-/// Of this process, from the system; 0 where it does not say.
+/// Memory of this process, from the system; 0 where it does not say.
 double status_megabytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

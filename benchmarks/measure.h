@@ -1,4 +1,4 @@
-// What benchmarks measure with.
+// The tools that benchmarks measure with.
 #pragma once
 
 #include <unistd.h>
@@ -79,7 +79,7 @@ class Workers {
     work(0);
     while (done_ != count_ - 1) __builtin_ia32_pause();
   }
-  /// Whether they leave the processor to others while they wait.
+  /// Sets whether they leave the processor to others while they wait.
   void set_idle(bool idle) { idle_ = idle; }
 
  private:

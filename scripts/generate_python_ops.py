@@ -104,7 +104,7 @@ def conversion(operator: str, attr: dict, name: str) -> str:
         return f"pad_tuple({name}, {rank})"
     if is_list and rank and attr["name"] in SIZES:
         value = f"sizes({name}, {rank})"
-        # What may be left out where TVM says None is a list here, empty by default.
+        # An attribute that may be left out where TVM says None is a list here, empty by default.
         return value if "None" in attr["type"] or attr["name"] != "output_size" else value + " or ()"
     if attr["type"] == "bool":
         return f"bool({name})"

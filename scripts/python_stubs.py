@@ -104,7 +104,7 @@ def main() -> None:
     text = generator.get()
     text = re.sub(r"from relay import \([^)]*\)\n", "", text)
     text = re.sub(r"^from typing import .*$", "from typing import Any, overload", text, flags=re.M)
-    # What is made at run time, of NumPy or of one of several classes.
+    # An object that is made at run time, of NumPy or of one of several classes.
     text = text.replace("-> object", "-> Any")
     text = re.sub(r"def __(eq|ne)__\(self, arg: \w+, /\)", r"def __\1__(self, arg: object, /)", text)
     text = re.sub(r"(def __(?:add|radd|sub|rsub|mul|rmul|floordiv|rfloordiv|mod|rmod)__\(self, arg: object, /\)) -> Any", r"\1 -> Dim", text)

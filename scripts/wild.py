@@ -86,7 +86,7 @@ def table(records):
 
 
 def problems_of(record):
-    """What went wrong, a line each."""
+    """The problems of a record, a line each."""
     if record["loads"] is not True:
         return [record["loads"]]
     return [f"{each['size']}: {each['agrees']}" for each in record["sizes"] if each["agrees"] is not True]

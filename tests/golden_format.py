@@ -119,7 +119,7 @@ def parse(text, name):
 
 
 def is_balanced(text):
-    """Whether a block comment can hold this text (the language's block comments nest)."""
+    """True if a block comment can hold this text (the language's block comments nest)."""
     depth = 0
     for mark in re.findall(r"/\*|\*/", text):
         depth += 1 if mark == "/*" else -1
@@ -235,7 +235,7 @@ def run(path, scratch, relay, update=False, timeout=120):
 
 
 class GoldenTest(lit.formats.FileBasedTest):
-    """What lit sees of it."""
+    """A golden test, as lit sees it."""
 
     def __init__(self, relay, scratch, update):
         self.relay = relay

@@ -80,7 +80,8 @@ def ode_primal(given, x=None):
 
 
 def ode_gradient(given):
-    """Of the last element of y. y of index i is 0 before 4 s > i, since each of the four slopes of a step reaches one element further."""
+    """The gradient of the last element of y. y of index i is 0 before 4 s > i, since each of the four slopes of a step reaches one element
+    further."""
     x = np.array(given["x"])
     if len(x) > 4 * given["s"]:
         return np.zeros_like(x)
@@ -104,7 +105,7 @@ def log_gamma_distribution(a, p):
 
 
 def wishart_constant(given):
-    """What does not depend on the parameters."""
+    """The part that does not depend on the parameters."""
     d, k, n, gamma, m = (given[name] for name in ("d", "k", "n", "gamma", "m"))
     degrees = d + m + 1
     c = degrees * d * (math.log(gamma) - 0.5 * math.log(2)) - log_gamma_distribution(0.5 * degrees, d)
@@ -369,7 +370,7 @@ saddle_ff = saddle_fr = saddle_rf = saddle_rr
 
 
 def expected(name, function, given):
-    """What a tool has to answer, as arrays, numbers, and dictionaries of them."""
+    """The answer that a tool has to give, as arrays, numbers, and dictionaries of them."""
     return globals()[f"{name}_{function}"](given)
 
 

@@ -153,7 +153,7 @@ def plot(records, path, title):
 
 
 def profile(options, folder, records):
-    """What each model's kernels took, from `relay bench --profile`."""
+    """The time that each model's kernels took, from `relay bench --profile`."""
     for name in options.only:
         path = zoo.materialised(name, options.models)
         inputs = folder / "inputs.npz"
@@ -190,7 +190,7 @@ def parse_options():
 
 
 def numbers_of(names):
-    """What models compute with: those that were quantised with bytes."""
+    """The numbers that models compute with: those that were quantised with bytes."""
     quantised = [name in zoo.QUANTISED for name in names]
     if not any(quantised):
         return "float32"

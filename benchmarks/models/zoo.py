@@ -37,7 +37,7 @@ QUANTISED = {
     if form != "dynamic" or name == "bert_base"
 }
 MORE = EXPORTED + tuple(QUANTISED)
-# What a dimension with a name is; tokens are below the size of each model's vocabulary.
+# The extents of dimensions with a name; tokens are below the size of each model's vocabulary.
 DIMS = {"seq": 40}
 TOKENS = {"bert_base": 30000, "gpt2": 50000, "lstm": 1000}
 

@@ -44,7 +44,7 @@ def read_npz_array(path, name):
 
 
 def call(command):
-    """What a command prints on standard output and on standard error; ends when it fails."""
+    """The text that a command prints on standard output and on standard error; ends when it fails."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8")
     except OSError as error:

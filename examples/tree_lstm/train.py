@@ -87,7 +87,7 @@ def initial_weights(rng):
 
 
 def score(w, tokens, children, last):
-    """Of one formula, before the sigmoid."""
+    """The score of one formula, before the sigmoid."""
     x = w["embedding"][tokens]
 
     def node(state, i):

@@ -1,4 +1,4 @@
-// What can be asked of programs without changing them.
+// Questions that can be asked of programs without changing them.
 #include <bindings/bindings.h>
 
 #include <nanobind/stl/map.h>

@@ -28,7 +28,7 @@ std::string text_of(const nb::python_error& error) {
   return type + (text.empty() ? "" : ": " + text);
 }
 
-/// What is wrong with a DLPack tensor; empty if nothing is.
+/// The reason why a DLPack tensor cannot be used; empty if it can.
 std::string unusable(const dlpack::Tensor& tensor) {
   const dlpack::DataType& type = tensor.dtype;
   if (type.lanes != 1) return "its elements have " + std::to_string(type.lanes) + " lanes";
@@ -117,8 +117,8 @@ NDArray wrapped(nb::handle object) {
   if (Py_TYPE(object.ptr()) == reinterpret_cast<PyTypeObject*>(numpy_array_type())) {
     if (NDArray array = wrapped_buffer(object)) return array;
   }
-  // Of what has only a buffer NumPy makes an array: it knows those of its own scalars, which say
-  // other things of themselves than they are.
+  // From an object that has only a buffer NumPy makes an array: it knows those of its own scalars,
+  // which say other things of themselves than they are.
   static PyObject* const exporter = PyUnicode_InternFromString("__dlpack__");
   if (!PyCapsule_CheckExact(object.ptr()) &&
       PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), exporter) == 0)
@@ -240,7 +240,7 @@ nb::handle numpy_dtype(DType dtype) {
 template <class Managed>
 nb::object capsule_of(Managed* tensor, const char* name) {
   PyObject* capsule = PyCapsule_New(tensor, name, [](PyObject* unused) {
-    // Who takes it gives it another name.
+    // The taker gives it another name.
     const char* now = PyCapsule_GetName(unused);
     if (now == nullptr || std::string_view(now).starts_with("used")) return;
     auto* left = static_cast<Managed*>(PyCapsule_GetPointer(unused, now));

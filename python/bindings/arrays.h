@@ -14,7 +14,7 @@ NDArray array_of(nb::handle object, std::optional<DType> wanted = {});
 /// The memory of a program's result, handed over so that another result may be written over it;
 /// empty for every other object.
 NDArray given_array(nb::handle object);
-/// What NumPy makes of an object; throws Refusal.
+/// The array that NumPy makes of an object; throws Refusal.
 nb::object numpy_array_of(nb::handle object);
 /// A NumPy array of the same memory.
 nb::object numpy_of(const NDArray& array, bool writeable = false);

@@ -28,7 +28,7 @@ const Operator* operator_of(nb::handle op);
 /// Python unwinds the stacks of other threads, which wait here for the end instead.
 nb::object call_python(nb::handle callable, std::initializer_list<nb::handle> arguments = {});
 
-/// What messages call an object: the name of its class; its repr, shortened.
+/// An object as messages name it: the name of its class; its repr, shortened.
 std::string class_name(nb::handle object);
 std::string shown(nb::handle object);
 
@@ -41,7 +41,7 @@ T required(nb::handle object, const std::string& wanted) {
   return value;
 }
 
-/// What becomes a list of Python.
+/// The items as a vector, which becomes a list of Python.
 template <class T>
 std::vector<T> list(std::span<const T> items) {
   return {items.begin(), items.end()};

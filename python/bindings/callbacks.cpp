@@ -21,7 +21,8 @@ Callback::Callback(nb::object callable)
         }
         delete slot;
       }) {
-  // What is gone is taken out when as much has come as was left: each costs constant time.
+  // Slots that are gone are taken out when as many have come as were left: each costs constant
+  // time.
   static size_t next_sweep = 64;
   if (slots().size() >= next_sweep) {
     std::erase_if(slots(), [](const auto& slot) { return slot.expired(); });
@@ -39,8 +40,8 @@ nb::object Callback::get() const {
 void Callback::drop() const { Py_CLEAR(slot_->callable); }
 
 void drop_callbacks() {
-  // What goes may run code of its own (`__del__`), which may make others: these go in the next
-  // round. Who makes more each time is not waited for.
+  // A callback that goes may run code of its own (`__del__`), which may make others: these go in
+  // the next round. Code that makes more each time is not waited for.
   constexpr int kMostRounds = 100;
   for (int round = 0; round < kMostRounds && !Callback::slots().empty(); ++round) {
     std::vector<std::weak_ptr<Callback::Slot>> all;
@@ -109,7 +110,7 @@ std::vector<Diagnostic> diagnostics_of(nb::handle exception) {
   return diagnostics;
 }
 
-// What nanobind throws for values of other types than are wanted.
+// The text for what nanobind throws for values of other types than are wanted.
 std::string refusal(const std::string& part, const std::exception& error) {
   std::string text = error.what();
   return part + (text.empty() ? " gave a value of another type" : ": " + text);

@@ -75,7 +75,7 @@ nb::object list_or_none(const DFPattern& pattern, std::span<const DFPatternRef> 
   return pattern.any() ? nb::none() : nb::cast(list(children));
 }
 
-/// What fits each part, as a dictionary from parts to lists.
+/// The nodes that fit each part, as a dictionary from parts to lists.
 nb::dict node_map(const pattern::MatchResult& result) {
   nb::dict map;
   for (const auto& entry : result.entries()) {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kPythonKernel = "python";
 
-/// What a launch calls. Kept as long as the process: compiled programs refer to it by number.
+/// The function that a launch calls. Kept as long as the process: compiled programs refer to it by
+/// number.
 struct Site {
   const Operator* op;
   Callback function;
@@ -72,7 +73,8 @@ int count_tensors(const TypeRef& type) {
   return count;
 }
 
-// What the function may keep is its own: the memory of tensors between kernels is used again.
+// The function gets an array of its own, which it may keep: the memory of tensors between kernels
+// is used again.
 nb::object input_array(const NDArray& input) {
   if (!(input.device() == kCpu))
     throw RuntimeError("its kernel is a Python function, which takes tensors of the processor");
@@ -200,7 +202,7 @@ void run_python(LibraryCall& call) {
   call.parallel(0, [](int64_t) {});  // ends a run that has been interrupted
 }
 
-// What it is given is compared with its site when it runs, and results with their places.
+// The function's operands are compared with their site when it runs, and results with their places.
 void python_rule(const LibraryOperands&) {}
 
 RELAY_LIBRARY_RULE(kPythonKernel, python_rule);

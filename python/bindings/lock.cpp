@@ -30,7 +30,7 @@ std::vector<std::atomic<bool>*>& running() {
 // programs: what they had locked stays so.
 bool broken_by_fork = false;
 
-// What this thread does without the lock.
+// The work of this thread without the lock.
 thread_local Unlocked::Work work_inside = Unlocked::Work::kOther;
 
 void count_inside(Unlocked::Work work) {
@@ -63,9 +63,9 @@ void after_fork_in_child() {
   running().clear();
 }
 
-// What the handler of SIGINT sets, and the handler that was there before: Python's, which remembers
-// the signal for the interpreter. Ours stays installed; Python's own table of handlers does not
-// know of it.
+// The flag that the handler of SIGINT sets, and the handler that was there before: Python's, which
+// remembers the signal for the interpreter. Ours stays installed; Python's own table of handlers
+// does not know of it.
 std::atomic<std::atomic<bool>*> interrupted{nullptr};
 struct sigaction previous;
 
@@ -108,7 +108,7 @@ bool on_main_thread() {
   return PyThread_get_thread_ident() == main_thread;
 }
 
-// Whether the process leaves and this thread is none that it waits for.
+// True if the process leaves and this thread is none that it waits for.
 bool too_late() { return leaving_thread != 0 && leaving_thread != PyThread_get_thread_ident(); }
 
 // Ends what other threads do in the library, and waits for it: what they use is about to go.

@@ -14,8 +14,8 @@ namespace relay::python {
 /// unwound.
 class Unlocked {
  public:
-  /// What is done without the lock: of runs of programs nothing is left locked in a child process
-  /// that another thread forks meanwhile.
+  /// Work that is done without the lock: of runs of programs nothing is left locked in a child
+  /// process that another thread forks meanwhile.
   enum class Work : uint8_t { kRun, kOther };
   explicit Unlocked(Work work = Work::kOther);
   ~Unlocked();

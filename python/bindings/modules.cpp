@@ -22,7 +22,7 @@ PrintOptions options(bool show_types, bool show_metadata, bool version_line = tr
   return result;
 }
 
-// What an option of TVM's constructor may not be.
+// Refuses an option of TVM's constructor that is given.
 void require_none(nb::handle given, const char* what) {
   if (given.is_none() || nb::len(given) == 0) return;
   std::string message = std::string("IRModule(") + what +

@@ -14,7 +14,7 @@ namespace relay::python {
 
 namespace {
 
-/// What a Python function says of an expression.
+/// The answer of a Python function about an expression.
 bool answer(const Callable& call, const std::string& pass,
             std::initializer_list<nb::handle> given) {
   nb::object said = run_pass_part([&] { return "in pass " + pass; }, false,

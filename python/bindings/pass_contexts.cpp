@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kInstrumentMethods[] = {"enter_pass_ctx", "exit_pass_ctx", "should_run",
                                               "run_before_pass", "run_after_pass"};
 
-// Whether an object is an instrument; raises TypeError otherwise.
+// Raises TypeError if an object is no instrument.
 void check_instrument(nb::handle object, size_t position) {
   const std::string place = "instruments[" + std::to_string(position) + "] ";
   if (PyType_Check(object.ptr()))
@@ -47,7 +47,7 @@ void check_instrument(nb::handle object, size_t position) {
                            .c_str());
 }
 
-/// What the library's instruments gather is read by Python, on any thread.
+/// Python reads what the library's instruments gather, on any thread.
 PassInstrument with_lock(PassInstrument instrument) {
   if (auto before = instrument.before) {
     instrument.before = [before](const Module& module, const PassInfo& info) {

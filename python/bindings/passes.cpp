@@ -55,7 +55,7 @@ void note_pass(const std::string& name, nb::handle pass) {
   if (known == nullptr) throw nb::python_error();
 }
 
-/// What a sequence asks for a pass that another one requires.
+/// The function that a sequence asks for a pass that another one requires.
 PassRef find_python_pass(std::string_view name) {
   Locked gil;
   auto found = python_passes().find(std::string(name));
@@ -68,7 +68,7 @@ PassRef find_python_pass(std::string_view name) {
   return PassRef(std::move(owner), pass);
 }
 
-/// What a failing pass says: how to find the smallest program that it fails on.
+/// The advice for a failing pass: how to find the smallest program that it fails on.
 std::string how_to_reduce(const Name& pass) {
   std::string predicate =
       "relay.reduce(mod, fails) with a function that says whether the pass fails";
@@ -89,7 +89,7 @@ Name failing_pass(std::string_view text, const Name& otherwise) {
   return otherwise;
 }
 
-/// What a pass made of a module: the same object if nothing changed.
+/// The module that a pass made of another: the same object if nothing changed.
 nb::object run_pass(const Pass& pass, nb::handle module) {
   Module* held = nullptr;
   if (!nb::try_cast(module, held) || held == nullptr)
@@ -110,7 +110,7 @@ nb::object run_pass(const Pass& pass, nb::handle module) {
   }
 }
 
-/// Whether a function says the same by the same objects: what a pass made of one that it found
+/// True if a function says the same by the same objects: what a pass made of one that it found
 /// nothing to do in.
 bool same_parts(const Function& a, const Function& b) {
   return a.params() == b.params() && a.body() == b.body() && a.ret_type() == b.ret_type() &&
@@ -118,7 +118,7 @@ bool same_parts(const Function& a, const Function& b) {
          a.attrs() == b.attrs();
 }
 
-/// Of a function of a module.
+/// The name of a function of a module.
 std::string name_of(const Module& module, const FunctionRef& function) {
   for (const auto& entry : module.functions()) {
     if (entry.function == function) return entry.name.str();

@@ -276,7 +276,7 @@ class WithoutArguments final : public Rewriter {
   ExprRef enter(const Expr* expr) override {
     auto found = variables_.find(expr);
     if (found != variables_.end()) return found->second;
-    // Of a part of an argument, of which the function made something else.
+    // A part of an argument, of which the function made something else.
     if (!expr->is<Var>() || expr->type() == nullptr) return {};
     return variables_.emplace(expr, make_var("x", TypeRef(expr->type()))).first->second;
   }
@@ -300,7 +300,7 @@ bool agree(const TypeRef& type, const TypeRef& wanted) {
                     [](Dim a, Dim b) { return dims_equal(a, b) != Truth::kNo; });
 }
 
-// What a function wrote against what the relation said.
+// Compares what a function wrote with what the relation said.
 void check_type(const OpCall& call, const ExprRef& expansion, std::span<const ExprRef> args) {
   TypeRef type = infer_expr_type(WithoutArguments(call, args).run(expansion), Module());
   if (agree(type, call.output())) return;
@@ -467,7 +467,7 @@ struct Functions {
       done.insert(done.end(), at->second.begin(), at->second.end());
       at = removed.erase(at);
     }
-    // What they refer to may end with them, and declare or remove others.
+    // Objects that they refer to may end with them, and declare or remove others.
     for (const Callback& function : done) function.drop();
   }
 };

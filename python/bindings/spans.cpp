@@ -40,7 +40,7 @@ class MadeTexts {
     }
     return kept_.front().source;
   }
-  /// What is before a column of a line.
+  /// The number of bytes before a column of a line.
   static uint64_t offset(const Source& source, uint64_t line, uint64_t column) {
     uint64_t width = source.text().find('\n');
     return (line - 1) * (width + 1) + column - 1;

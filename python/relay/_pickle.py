@@ -56,7 +56,7 @@ from ._core import (
 )
 
 
-# What is written at variables and functions. The package `tvm` shows what inference found where nothing is written.
+# The type that is written at variables and functions. The package `tvm` shows what inference found where nothing is written.
 _annotation: Any = vars(Var)["type_annotation"].__get__
 _result: Any = vars(Function)["ret_type"].__get__
 

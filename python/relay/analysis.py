@@ -101,7 +101,7 @@ def search_fc_transpose(expr: Expr) -> list[str]:
 
 
 class LayerCounter(ExprVisitor):
-    """What `count_layers` says, as a visitor: visit an expression, then ask for `count()`."""
+    """The count of `count_layers`, as a visitor: visit an expression, then ask for `count()`."""
 
     def __init__(self, valid_ops: Sequence[str]) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class AnnotatedRegionSet:
 
 
 def get_calibration_data(mod: IRModule, data: Any) -> dict[GlobalVar, dict[str, list[Any]]]:
-    """What goes into the functions of code generators that ``main`` calls, and what comes out of them, when it runs on `data`.
+    """The values that go into the functions of code generators that ``main`` calls, and come out of them, when it runs on `data`.
 
     Args:
         mod: A module that PartitionGraph has made.

@@ -150,7 +150,7 @@ def match(pattern: DFPattern, expr: Any) -> bool:
 
 
 def matches(pattern: DFPattern, expr: Any) -> dict[DFPattern, list[Expr]] | None:
-    """What fits each part of the pattern, as lists by part; None if the expression does not fit."""
+    """The nodes that fit each part of the pattern, as lists by part; None if the expression does not fit."""
     found: dict[DFPattern, list[Expr]] | None = _core.match_nodes(pattern, as_expr(expr))
     return found
 
@@ -172,7 +172,7 @@ def partition(
 
 
 class DFPatternCallback:
-    """What becomes of the matches of `pattern`; derive from it, set `pattern` and write `callback`.
+    """A rewrite of the matches of `pattern`; derive from it, set `pattern` and write `callback`.
 
     `require_type`: the expression is typed before each round, so that `checked_type` can be asked. `rewrite_once`: no further rounds after
     the first that changed something.
@@ -188,8 +188,8 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
     def callback(self, pre: Expr, post: Expr, node_map: Mapping[DFPattern, Sequence[Expr]]) -> Expr:
-        """What stands in the place of a match: `pre` is its root as it was, `post` the same with what is below rewritten; `node_map` has
-        what fits each part of the pattern, rewritten. `post` for no change."""
+        """The expression that stands in the place of a match: `pre` is its root as it was, `post` the same with what is below rewritten;
+        `node_map` has what fits each part of the pattern, rewritten. `post` for no change."""
         raise NotImplementedError(f"{type(self).__name__} has no callback")
 
 

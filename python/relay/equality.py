@@ -11,7 +11,7 @@ from .expr import TupleWrapper
 __all__ = ["assert_structural_equal", "structural_difference", "structural_equal", "structural_hash"]
 
 
-# What operands are called where it is not args[i] or the like.
+# The names of operands where they are not args[i] or the like.
 _FIELDS = {
     "If": ("cond", "true_branch", "false_branch"),
     "Let": ("value", "body"),

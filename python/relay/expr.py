@@ -144,7 +144,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
             raise OverflowError(f"{error}, which numbers are without a dtype: say dtype") from None
     else:
         data = NDArray(value)
-    # What others may write to is copied.
+    # An array that others may write to is copied.
     return Constant(data if plain or isinstance(value, NDArray) else data.copy(), span or Span())
 
 

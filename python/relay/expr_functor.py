@@ -87,7 +87,7 @@ def rewrite(expr: Expr, fn: Callable[[Expr], Expr | TupleWrapper | None]) -> Exp
 class ExprFunctor:
     """Dispatches on the kind of an expression. Each `visit_…` raises NotImplementedError until it is overridden."""
 
-    # Whether deep dataflow is visited from the operands up.
+    # True if deep dataflow is visited from the operands up.
     _expands = False
     _depth = 0
     _lets_left = 0

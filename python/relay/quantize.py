@@ -26,7 +26,7 @@ __all__ = ["QConfig", "QAnnotateKind", "annotate", "calibrate", "current_qconfig
 
 
 class QAnnotateKind:
-    """What an annotation quantises: an operand, a weight, or sums."""
+    """The kinds of values that an annotation quantises: an operand, a weight, or sums."""
 
     IDENTITY, INPUT, WEIGHT, ACTIVATION, BIAS = 0, 1, 2, 3, 4
 
@@ -70,7 +70,7 @@ class QConfig:
             raise ValueError(f"global_scale is greater than 0, not {self.global_scale}")
 
     def bits(self, kind: int) -> int:
-        """Of the integers of an annotation."""
+        """The bits of the integers of an annotation."""
         return self.nbit_weight if kind == QAnnotateKind.WEIGHT else self.nbit_input
 
     def __enter__(self) -> QConfig:
@@ -113,7 +113,7 @@ def qconfig(**kwargs: Any) -> QConfig:
 
 _CONVOLUTIONS = {"nn.conv2d", "nn.conv2d_transpose"}
 _PRODUCTS = {"nn.dense", "nn.batch_matmul"}
-# What passes on that its operand is computed by integers.
+# Operators that pass on that their operand is computed by integers.
 _PASSING = {"nn.relu", "clip", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.bias_add", "reshape", "nn.batch_flatten", "nn.pad",
             "transpose", "squeeze", "strided_slice"}
 _SCALE = "quantize.scale"

@@ -245,7 +245,7 @@ class _PassClass(type):
             _core.note_pass(title)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        # Of the class as it was written, so that what it says of itself by its name holds.
+        # The class as it was written, so that what it says of itself by its name holds.
         written = vars(cls).get("__wrapped__", cls)
         instance = type.__call__(written, *args, **kwargs)
         made = cls._construct(cls, instance)  # type: ignore[attr-defined]

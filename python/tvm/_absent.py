@@ -52,7 +52,7 @@ def _importing() -> bool:
 
 
 def lookup(module: str, name: str) -> Any:
-    """What a module's `__getattr__` gives for a name that it has not: what stands for a name of TVM's.
+    """The object that a module's `__getattr__` gives for a name that it has not: it stands for a name of TVM's.
 
     Raises AttributeError, or ImportError in an import, for a name that TVM never had; the text has the nearest name.
     """

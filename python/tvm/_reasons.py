@@ -88,7 +88,7 @@ for _reason, _names in _PASSES.items():
 if "SplitArgs" not in _there:
     REASONS["tvm.relay.SplitArgs"] = REASONS["tvm.relay.transform.SplitArgs"]
 
-# What nothing above says more about.
+# Names that nothing above says more about.
 _REST: dict[str, str] = {
     "tvm.": "this part of TVM, which Relay does not have", "tvm.tir.": _TIR, "tvm.te.": _TIR, "tvm.arith.": _TIR, "tvm.topi.": _TUNING,
     "tvm.hybrid.": _TIR, "tvm.lower": _TIR, "tvm.build": _TIR, "tvm.create_schedule": _TUNING, "tvm.driver.build_module.": _TIR,

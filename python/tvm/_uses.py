@@ -1,4 +1,4 @@
-"""What a use of an absent name of TVM's comes to: most raise, some can be answered, and decorators leave the file readable."""
+"""Uses of absent names of TVM's: most raise, some can be answered, and decorators leave the file readable."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def member_of_function(stand: Any, name: str) -> Any:
 
 
 class Decorator:
-    """What a call of a decorator with arguments gives: it hands out what it decorates. Everything else that is done with it raises."""
+    """The result of a call of a decorator with arguments: it hands out what it decorates. Everything else that is done with it raises."""
 
     def __init__(self, full: str) -> None:
         self._full = full

@@ -1,4 +1,4 @@
-"""What the library was built with."""
+"""The settings that the library was built with."""
 
 from __future__ import annotations
 

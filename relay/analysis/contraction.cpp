@@ -8,7 +8,7 @@ namespace relay {
 namespace {
 
 constexpr uint32_t kNone = View::kNone;
-// What all searches of one program may look at.
+// The steps that all searches of one program may take.
 constexpr uint64_t kStepsOfNode = 64;
 constexpr uint64_t kLeastSteps = 1'000'000;
 

@@ -20,7 +20,7 @@ const T* attrs_of(const Expr* expr) {
   return call->attrs() ? &call->attrs()->as<T>() : &defaults;
 }
 
-// Whether a node turns a matrix around.
+// True if a node turns a matrix around.
 bool turns_matrix(const Expr* expr) {
   const auto* attrs = attrs_of<TransposeAttrs>(expr);
   if (attrs == nullptr) return false;
@@ -34,7 +34,7 @@ bool turns_matrix(const Expr* expr) {
   return tensor != nullptr && tensor->has_rank() && tensor->dims().size() == 2;
 }
 
-// Whether all uses of a node are as the weight of a product whose weight has rows for columns.
+// True if all uses of a node are as the weight of a product whose weight has rows for columns.
 bool only_weight(const View& view, uint32_t id) {
   auto users = view.users()[id];
   return !users.empty() && std::all_of(users.begin(), users.end(), [&](Users::Use use) {

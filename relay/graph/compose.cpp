@@ -19,7 +19,7 @@ namespace {
 using te::Computation;
 using te::TensorId;
 
-/// What an expression of the group is: its tensors, left to right.
+/// The parts of an expression of the group: its tensors, left to right.
 struct Parts {
   TypeRef type;
   std::vector<te::Output> tensors;

@@ -50,7 +50,7 @@ class Replacer {
                   [&](const WorkRef& work, const auto& mask) { return replace_in(work, mask); });
   }
 
-  /// What the readers of a constant would have it replaced by.
+  /// The form that the readers of a constant would have instead.
   struct Wish {
     ConstantReaders::Readers readers;
     std::string form;
@@ -106,7 +106,7 @@ class Replacer {
     return true;
   }
 
-  /// Whether all sizes are: a work may leave open what its nodes know.
+  /// True if all sizes are known: a work may leave open what its nodes know.
   static bool is_known(const te::Computation& form) {
     const te::Output& made = form.outputs[0];
     auto known = [](const std::vector<Dim>& dims) {

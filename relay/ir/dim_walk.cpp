@@ -172,7 +172,7 @@ class DimWriter {
     }
     const DimTerm& t = dim.term();
     if (++steps_ <= kPlainSteps) return append_term(t);
-    // What was written before is there to be copied.
+    // Text that was written before is there to be copied.
     auto found = written_.find(&t);
     if (found != written_.end()) {
       auto [begin, size] = found->second;

@@ -267,7 +267,7 @@ class Hasher {
     };
     std::vector<Frame> stack;
     uint64_t result = 0;  // of the node just finished
-    // Whether `result` is there already.
+    // True if `result` is there already.
     auto visit = [&](const Expr* expr) {
       if (const auto* var = expr->as<Var>()) {
         result = hash_var(var);
@@ -334,7 +334,7 @@ class Hasher {
   uint64_t field(const NDArray& a) { return content_hash(a); }
   uint64_t field(const LiteralValue& a) {
     if (!a.is_float) return hash_combine(a.negative ? 3 : 2, a.magnitude);
-    // What `==` takes for equal: both zeros, all NaNs.
+    // Numbers that `==` takes for equal: both zeros, all NaNs.
     double number = a.number == 0 ? 0 : a.number;
     return hash_combine(a.negative ? 5 : 4,
                         number != number ? 0x7ff8 : std::bit_cast<uint64_t>(number));

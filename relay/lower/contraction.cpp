@@ -91,7 +91,7 @@ std::vector<Split> find_splits(const ScalarRef& product, std::span<const Buffer>
   return splits;
 }
 
-/// Whether some load reads one element at several points of the given axes: an index in which an
+/// True if some load reads one element at several points of the given axes: an index in which an
 /// axis meets another one.
 bool slides(const ScalarRef& factor, std::span<const Axis> axes) {
   for (const ScalarNode* node : te::post_order({&factor, 1})) {

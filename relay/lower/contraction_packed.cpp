@@ -105,7 +105,7 @@ int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t ve
   return best;
 }
 
-/// Whether a left factor is packed in lines of a vector, so that it can be read as a right one.
+/// True if a left factor is packed in lines of a vector, so that it can be read as a right one.
 /// That takes nothing from its tiles where they divide a vector. Few columns are likely where one
 /// open extent says how many there are (windows of sound, steps of a sequence), not for pixels.
 bool read_both_ways(const ContractionPlan& plan, int64_t vector_bytes) {

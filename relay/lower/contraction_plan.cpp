@@ -53,7 +53,7 @@ class Planner {
     plan_.rhs_type = bytes ? stored_type(contraction_.rhs) : kInt16;
   }
 
-  // Whether the parts that are no axes are the same throughout a batch.
+  // True if the parts that are no axes are the same throughout a batch.
   bool is_linear(const Affine& sum) const {
     for (const Affine::Other& other : sum.others) {
       for (const ScalarNode* node : te::post_order({&other.value, 1})) {
@@ -168,7 +168,7 @@ class Planner {
     return ordered;
   }
 
-  // Whether the panels of a packed operand are as wide as tiles can be: of whole vectors for the
+  // True if the panels of a packed operand are as wide as tiles can be: of whole vectors for the
   // columns, of so many rows as there are registers for.
   bool fits_tiles(const Factor& factor) const {
     if (!factor.packed || factor.packed->group != plan_.group) return false;
@@ -283,7 +283,7 @@ class Planner {
     return rows.as_int() <= kFewReads;
   }
 
-  // Whether the lines of a panel, one step of k after the other, are still in the first cache when
+  // True if the lines of a panel, one step of k after the other, are still in the first cache when
   // the next rows read them: there must be room for all, and steps of many pages fall on few of its
   // sets (of 64 lines, 8 deep).
   bool stays_near(Dim along_k) {
@@ -437,7 +437,7 @@ class Planner {
                                 : 0;
   }
 
-  // Whether panels may be so wide: a packed left factor wants its rows.
+  // True if panels may be so wide: a packed left factor wants its rows.
   bool leaves_rows(int64_t vectors) const {
     return !plan_.lhs_packed || packed_tile(plan_.lhs.packed->width, vectors) > 0;
   }

@@ -32,7 +32,7 @@ struct LinearLoad {
   };
   std::vector<Condition> conditions;  // outside: the fill value
 
-  /// Whether any condition depends on an axis.
+  /// True if any condition depends on an axis.
   bool asks(uint32_t axis) const;
 };
 
@@ -103,7 +103,7 @@ struct Cut {
   bool known = false;
   int64_t rest = 0;
 
-  /// Whether all pieces are surely of `size`.
+  /// True if all pieces are surely of `size`.
   bool even() const { return known && rest == 0 && more == pieces; }
 };
 
@@ -146,9 +146,9 @@ struct ContractionPlan {
   int64_t panel_columns() const { return panels.size * lanes; }
   int64_t lhs_bytes() const { return static_cast<int64_t>(lhs_type.size()); }
   int64_t rhs_bytes() const { return static_cast<int64_t>(rhs_type.size()); }
-  /// Of one of the axes; 0 for others.
+  /// The extent of one of the axes; 0 for others.
   Dim extent_of(uint32_t axis) const;
-  /// Whether a factor is copied into scratch before it is read.
+  /// True if a factor is copied into scratch before it is read.
   bool copies_lhs() const { return !lhs_direct && !lhs_packed; }
   bool copies_rhs() const { return !rhs_direct && !rhs_packed; }
 };

@@ -347,7 +347,7 @@ class Parts {
     return stage;
   }
 
-  /// What all members of a part add to a result.
+  /// The sum that all members of a part add to a result.
   Scalar loads_of(const Choice& choice, TensorId part) {
     Scalar sum;
     std::vector<size_t> member(cuts_.size(), 0);

@@ -167,7 +167,7 @@ class Grouping {
     return true;
   }
 
-  /// Whether no stage in between that is not of the group waits for one that is.
+  /// True if no stage in between that is not of the group waits for one that is.
   bool may_move(const Building& group, size_t s) const {
     std::set<size_t> waiting;
     for (size_t t = group.places[0].stage + 1; t < s; ++t) {
@@ -254,7 +254,7 @@ class Grouping {
     return group;
   }
 
-  /// Whether anything outside of the group wants the tensor.
+  /// True if anything outside of the group wants the tensor.
   bool is_wanted(const Building& building, TensorId id) const {
     for (const te::Output& output : c_.outputs) {
       if (output.tensor == id) return true;

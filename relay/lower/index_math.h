@@ -47,14 +47,14 @@ class IndexMath {
   /// Bounds (inclusive) as terms over symbols, if known.
   std::optional<Dim> least(Dim a) const;
   std::optional<Dim> greatest(Dim a) const;
-  /// Whether 0 <= a < extent for sure.
+  /// True if 0 <= a < extent for sure.
   bool in_range(Dim a, Dim extent) const;
-  /// What an axis is multiplied by; nothing if `a` is not linear in it.
+  /// The factor that an axis is multiplied by; nothing if `a` is not linear in it.
   std::optional<Dim> coefficient(Dim a, uint32_t axis) const;
   /// `a` without the terms of an axis it is linear in.
   Dim without(Dim a, uint32_t axis) const;
   bool mentions(Dim a, uint32_t axis) const;
-  /// Whether `a` is plain: axes and extents, neither quotients nor extrema.
+  /// True if `a` is plain: axes and extents, neither quotients nor extrema.
   bool is_polynomial(Dim a) const;
 
   /// The indices of element `flat` of a dense tensor.
@@ -75,7 +75,7 @@ class IndexMath {
   std::unordered_map<const te::ScalarNode*, std::pair<te::ScalarRef, Dim>> known_;
 };
 
-/// Whether a term is certainly >= 0 for all extents.
+/// True if a term is certainly >= 0 for all extents.
 bool never_negative(Dim dim);
 /// Row-major strides of a dense tensor.
 std::vector<Dim> dense_strides(std::span<const Dim> dims);

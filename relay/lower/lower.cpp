@@ -143,7 +143,7 @@ class Lowering {
     }
   }
 
-  /// Of a group that is no contraction.
+  /// The number of products of a group that is no contraction.
   size_t count_products(const RowGroup& group) const {
     size_t count = 0;
     for (const Member& member : group.members) {

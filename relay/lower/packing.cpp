@@ -83,7 +83,7 @@ Names axes_of_stage(const Contraction& contraction, std::span<const Axis> axes) 
   return names;
 }
 
-/// What is known of an operand that is to be packed.
+/// The facts about an operand that is to be packed.
 struct Operand {
   PackedOperand::Side side;
   const ScalarNode* load;     // over the axes of the contraction

@@ -126,7 +126,7 @@ std::optional<Slide> slide_of(Space& space, const Access& access, size_t d, Dim 
   if (slide.row == nullptr || !rest.is_int()) return std::nullopt;
   slide.before = -rest.as_int();
   if (is_absurd(slide)) return std::nullopt;
-  // What is not filled may be read only where something around it allows.
+  // Elements that are not filled may be read only where something around them allows.
   if (slide.unsure && extent.is_int() && !slide.is_open()) return std::nullopt;
   return slide;
 }
@@ -170,8 +170,8 @@ std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Acce
   return plane;
 }
 
-/// What the group's one fold slides over, if a copy of it pays: elements are read several times,
-/// and from where they are that takes masks or shuffles.
+/// The plane that the group's one fold slides over, if a copy of it pays: elements are read several
+/// times, and from where they are that takes masks or shuffles.
 std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Axis& lane) {
   if (space.folds.size() != 1) return std::nullopt;
   const ScalarNode& fold = *space.folds[0];
@@ -390,7 +390,7 @@ class PaddedWindow {
     Scalar done = te::index_of(group) * cut_.rows;
     rows_of(cut_.rows, first + done, done * down.stride, all.body);
     body.push_back({std::move(all)});
-    // What is left over, one by one.
+    // The rest, one by one.
     Axis row = draft_.new_axis(Dim(most));
     For rest = loop(LoopKind::kSerial, row);
     rest.begin = (groups * cut_.rows).ref();

@@ -84,7 +84,7 @@ ScalarRef chosen(const ScalarRef& value, const Axis& axis, const std::vector<Dim
   return rewrite(value);
 }
 
-/// Whether the result may take over the memory of something that is read: then it should stay one.
+/// True if the result may take over the memory of something that is read: then it should stay one.
 bool reads_where_it_writes(const Space& space, const te::Computation& c) {
   const Access& store = space.accesses.back();
   for (const Access& access : space.accesses) {

@@ -22,10 +22,10 @@ using te::TensorId;
 
 namespace {
 
-// What repeating an expression may cost (operations) before it is worth memory.
+// The cost that repeating an expression may have (operations) before it is worth memory.
 constexpr int kCheap = 4;
 
-/// Whether a view is the same memory: all elements in the same order.
+/// True if a view is the same memory: all elements in the same order.
 bool is_free(const Computation& c, const te::View& view) {
   if (!view.offset.is_int(0) || view.strides != dense_strides(view.extents)) return false;
   return dims_equal(product(view.extents), product(c.info(view.source).dims)) == Truth::kYes;
@@ -218,7 +218,7 @@ class Preparer {
         uses_[static_cast<size_t>(node->tensor.stage)].push_back(use);
       }
     }
-    // Who reads a view reads its source.
+    // A reader of a view reads its source.
     for (size_t s = in_.stages.size(); s-- > 0;) {
       const auto* view = std::get_if<te::View>(&in_.stages[s].body);
       if (view == nullptr || view->source.is_input()) continue;
@@ -273,7 +273,8 @@ class Preparer {
     bool inside = true;
     std::vector<Dim> index;
     for (const ScalarRef& arg : args) index.push_back(math_.poly(arg));
-    // What is moved inside is in range afterwards: loops see how the load goes through memory.
+    // An index that is moved inside is in range afterwards: loops see how the load goes through
+    // memory.
     Inside moved;
     if (load.bounds == Bounds::kClamp) moved = make_valid(index, info.dims, Bounds::kClamp);
     for (size_t d = 0; d < args.size(); ++d) {
@@ -292,7 +293,7 @@ class Preparer {
     return copy;
   }
 
-  /// Whether the users of a Map take its expression instead of its values.
+  /// True if the users of a Map take its expression instead of its values.
   bool may_inline(size_t s, const te::Map& map) {
     if (must_keep_.contains(static_cast<int64_t>(s))) return false;
     const std::vector<Use>& uses = uses_[s];
@@ -396,7 +397,7 @@ class Preparer {
     return result;
   }
 
-  /// What stands for a load of an old tensor.
+  /// The expression that stands for a load of an old tensor.
   ScalarRef load(const ScalarNode& like, TensorId id, const std::vector<ScalarRef>& args,
                  Bounds bounds, const ScalarRef& fill) {
     State* state = id.is_input() ? nullptr : &states_[static_cast<size_t>(id.stage)];

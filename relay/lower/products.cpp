@@ -94,7 +94,7 @@ class Followers {
     if (!id.is_input()) readers_[static_cast<size_t>(id.stage)].push_back(by);
   }
 
-  /// Whether `id` is a folded stage that `user` alone reads, through views perhaps.
+  /// True if `id` is a folded stage that `user` alone reads, through views perhaps.
   bool leads(TensorId id, int32_t user) const {
     const Map* map = map_of(c_, id.stage);
     if (map == nullptr || map->values.size() != 1 || !has_fold(*map)) return false;

@@ -22,7 +22,7 @@ constexpr int64_t kRows = 8;
 /// Lanes whose accumulators are in memory at a time.
 constexpr int64_t kPiece = 2048;
 
-/// Whether a group is one fold over many rows that lie apart, which is evaluated come what may.
+/// True if a group is one fold over many rows that lie apart, which is evaluated come what may.
 bool adds_rows(const Space& space, const Axis& lane) {
   const RowGroup& group = space.group;
   if (group.members.size() != 1 || !group.members[0].extras.empty() || space.folds.size() != 1) {
@@ -173,7 +173,7 @@ class ColumnSums {
   OuterLoops loops_;
   Scalar begin_, end_;  // of the piece at hand
   int32_t sums_ = -1;   // scratch
-  // Of a lane.
+  // The place of a lane.
   std::vector<ScalarRef> place_;
   ScalarRef sum_;
 };

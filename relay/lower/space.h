@@ -18,7 +18,7 @@ struct Member {
   /// extents.
   std::vector<te::ScalarRef> point;
   std::vector<size_t> extra_dims;
-  /// Whether each result is wanted as a tensor; else it is kept only as long as the row is.
+  /// True for each result that is wanted as a tensor; another is kept only as long as the row is.
   std::vector<bool> stored;
 };
 
@@ -63,7 +63,7 @@ class Space {
   std::optional<Dim> coefficient(Dim index, uint32_t axis) const {
     return math_.coefficient(index, axis);
   }
-  /// What the accesses cost for each row when lanes run along this axis of the rows.
+  /// The cost of the accesses for each row when lanes run along this axis of the rows.
   double lane_cost(const te::Axis& axis, int lanes) const;
   /// The same with lanes along the axes of folds and of points in a row; nothing if some fold does
   /// not allow that. The position of the axis for each fold and each member (-1: none).

@@ -47,7 +47,8 @@ class Cutting {
     }
   }
 
-  /// Of all taps. The same on both sides where taps are: two ranges of equal size are one group.
+  /// The ranges of all taps. The same on both sides where taps are: two ranges of equal size are
+  /// one group.
   std::vector<TapRange> ranges() const {
     const size_t count = taps_.size();
     if (!symmetric()) return before(count);

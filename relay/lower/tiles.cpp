@@ -24,7 +24,7 @@ constexpr int64_t kMostBandBytes = 256 << 10;
 
 // ---- Tables -------------------------------------------------------------------------------------
 
-/// What a table's row or column is chosen by: an axis, or its remainder.
+/// The index that a table's row or column is chosen by: an axis, or its remainder.
 struct Key {
   size_t axis = 0;  // of the map
   int64_t count = 0;
@@ -269,7 +269,7 @@ class SpreadTables : public TableKernel {
     return true;
   }
 
-  /// Whether an index steps over elements, as windows do.
+  /// True if an index steps over elements, as windows do.
   bool moves_down(const te::Affine& index) {
     const te::Affine::Term& term = index.terms[0];
     for (size_t d = 0; d + 1 < map_.axes.size(); ++d) {

@@ -11,7 +11,7 @@
 
 namespace relay::parsing {
 
-/// Of an infix operator, from 1 for `||` to 6 for `*`; 0 for other tokens.
+/// The precedence of an infix operator, from 1 for `||` to 6 for `*`; 0 for other tokens.
 int infix_precedence(Tok kind);
 
 /// Questions about the tokens of a text, by number.

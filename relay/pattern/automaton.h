@@ -49,7 +49,7 @@ class Automaton {
   static std::vector<Way> call_ways(const DFPattern& pattern, int depth);
   static std::vector<Way> ways(const DFPattern* pattern, int depth);
   void add(const Way& way, uint32_t pattern);
-  /// What is still to be looked at, the next one last.
+  /// The nodes that are still to be looked at, the next one last.
   struct Waiting;
   void find(uint32_t state, Waiting& waiting, std::vector<uint32_t>& found) const;
   void find_call(const State& at, const Expr* expr, Waiting& waiting,

@@ -84,8 +84,8 @@ class Walk final : public Rewriter {
     return found == nullptr ? 0 : *found;
   }
 
-  // What is left when no rule applies any more, here and in what rules have written. Rules that
-  // write on top of each other nest calls, as often as they may.
+  // The expression that is left when no rule applies any more, here and in what rules have written.
+  // Rules that write on top of each other nest calls, as often as they may.
   ExprRef settled(ExprRef expr, int nested) {
     for (int steps = 0; options_.refuse_endless || steps + nested < kMostAtOnePlace; ++steps) {
       std::optional<Fired> fired = once(expr);
@@ -127,7 +127,7 @@ class Walk final : public Rewriter {
     return now(after);
   }
 
-  // What one rule makes of the node.
+  // The result of one rule on the node.
   std::optional<Fired> once(const ExprRef& expr) {
     if (options_.go_on && !options_.go_on()) return std::nullopt;
     rules_.automaton().find(expr.get(), found_);
@@ -195,7 +195,8 @@ class Walk final : public Rewriter {
         kept_.push_back(made);
         for (const ExprRef& operand : made->operands()) ++uses_[operand.get()];
       }
-      // What is written takes over the users of the node, which are counted when it is settled.
+      // An expression that is written takes over the users of the node, which are counted when it
+      // is settled.
       ++uses_[after.get()];
       release(expr);
       --uses_[after.get()];

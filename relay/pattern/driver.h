@@ -20,7 +20,7 @@ struct Place {
   const Matcher& matcher;
   /// How many operand places refer to a node.
   const std::function<uint32_t(const Expr*)>& uses;
-  /// What fits the part of a name; null if nothing does.
+  /// The node that fits the part of a name; null if nothing does.
   const Expr* part(const Name& name) const;
 };
 
@@ -84,8 +84,7 @@ struct DriverOptions {
   bool refuse_endless = true;
   /// At most so many applications, for each node of the function.
   size_t most_firings = 64;
-  /// What is known of the program's effects: no rule replaces what has one. Nothing has any if
-  /// null.
+  /// The known effects of the program: no rule replaces what has one. Nothing has any if null.
   std::function<const Effects&()> effects;
   std::function<void(const Firing&)> trace;
   /// Told where a pattern fits and its rule does not apply, maybe more than once of a place.

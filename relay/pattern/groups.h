@@ -13,8 +13,8 @@ namespace relay::pattern {
 struct Group {
   const Expr* root;
   std::vector<Binding> bindings;
-  /// What the nodes inside are computed from, outside of the group: parameters of a function made
-  /// of it. In the order of the parts of the pattern that they fit.
+  /// The nodes that those inside are computed from, outside of the group: parameters of a function
+  /// made of it. In the order of the parts of the pattern that they fit.
   std::vector<const Expr*> inputs;
   /// The nodes inside, operands before users, the root last.
   std::vector<const Expr*> nodes;

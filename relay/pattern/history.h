@@ -1,4 +1,5 @@
-// What rules have written, and which rule wrote what: so that those that never end are found.
+// A record of what rules have written, and which rule wrote what: so that those that never end are
+// found.
 #pragma once
 
 #include <string>

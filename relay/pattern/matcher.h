@@ -13,8 +13,8 @@
 
 namespace relay::pattern {
 
-/// What matching asks about the expression around the nodes that it looks at: one of these serves
-/// for any number of patterns and nodes of one expression, which must outlive it.
+/// The answers to what matching asks about the expression around the nodes that it looks at: one of
+/// these serves for any number of patterns and nodes of one expression, which must outlive it.
 class Surroundings {
  public:
   /// `module`, if given, has the functions that types of untyped expressions depend on.
@@ -69,8 +69,8 @@ class CompiledPattern {
     uint32_t num_rotated = 0;       // … and their number
     bool commutes = false;
     bool recorded = true;  // false for forms that are made here
-    /// Of a dominator: what its parent binds is bound nowhere else, so that a way that ends badly
-    /// for one child does for all.
+    /// True for a dominator if what its parent binds is bound nowhere else, so that a way that ends
+    /// badly for one child does for all.
     bool independent = false;
   };
   uint32_t add(const DFPattern* pattern, std::vector<uint32_t> children, bool recorded);
@@ -178,7 +178,7 @@ class Matcher {
   std::map<std::pair<const CompiledPattern*, uint32_t>, PointerSet<Expr>> dead_;
 };
 
-/// What one match found: nodes by part of the pattern, and by name.
+/// The findings of one match: nodes by part of the pattern, and by name.
 class MatchResult {
  public:
   MatchResult() = default;

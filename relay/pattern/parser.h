@@ -114,7 +114,7 @@ class Parser {
   RuleTemplate::Attribute written_attribute(const Operator* op);
   RuleCondition condition();
   RuleValue operand(At place);
-  /// What fits a part of the pattern.
+  /// The part of the pattern that has this name.
   const DFPattern& part_pattern(const Name& name) const { return *parts_.at(name.str()); }
   RuleValue part_value(RuleValue::Kind kind);
   void skip_rule();

@@ -216,7 +216,7 @@ std::vector<const DFPattern*> patterns_in(const DFPattern* root) {
       size_t count = pattern->children().size();
       if (next < count) {
         ++stack.back().next;
-        // Of a dominator the child comes first, as it is matched first.
+        // The child of a dominator comes first, as it is matched first.
         bool backwards = pattern->kind() == DFPatternKind::kDominator;
         const DFPattern* child = pattern->child(backwards ? count - 1 - next : next).get();
         if (seen.insert(child)) stack.push_back({child, 0});

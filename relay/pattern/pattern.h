@@ -85,13 +85,14 @@ class DFPattern {
   DFPatternKind kind() const { return kind_; }
   std::span<const DFPatternRef> children() const { return children_; }
   const DFPatternRef& child(size_t i) const { return children_[i]; }
-  /// Of a call, function or tuple: that arguments, parameters or fields may be any.
+  /// For patterns of calls, functions and tuples: true if arguments, parameters or fields may be
+  /// any.
   bool any() const { return any_; }
   /// The one of `named`.
   const Name& name() const { return name_; }
-  /// Of a variable, constructor or global function.
+  /// For patterns of variables, constructors and global functions.
   const Name& var_name() const { return var_name_; }
-  /// Of a name or node.
+  /// For patterns of names and nodes.
   ExprKind expr_kind() const { return static_cast<ExprKind>(index_); }
   const ExprRef& expr() const { return expr_; }
   double number() const { return number_; }
@@ -146,8 +147,9 @@ std::vector<const DFPattern*> patterns_in(const DFPattern* root);
 /// True if two patterns say the same, with the same sharing.
 bool patterns_equal(const DFPattern* a, const DFPattern* b);
 
-/// What an operator says under a key, for attributes of operators in patterns: TVM's names
-/// ("TOpPattern", "TOpIsStateful"), and what `set_op_fact` attached. Nothing where it says nothing.
+/// The fact that an operator states under a key, for attributes of operators in patterns: TVM's
+/// names ("TOpPattern", "TOpIsStateful"), and what `set_op_fact` attached. Nothing where it says
+/// nothing.
 std::optional<AttrValue> op_fact(const Operator* op, std::string_view key);
 /// The number of TVM's fusion pattern of an operator: 0 elementwise, 1 broadcast, 2 injective, 3
 /// reduction, 4 out-elementwise-fusable, 8 opaque. Nothing for operators that TVM lacks.

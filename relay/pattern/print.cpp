@@ -26,7 +26,8 @@ class Printer {
       if (pattern->target()) ++uses[pattern->target().get()];
     }
     ++uses[root];
-    // What stands twice has a name, given or a number. Operators are the same wherever they stand.
+    // A pattern that stands twice has a name, given or a number. Operators are the same wherever
+    // they stand.
     for (const DFPattern* pattern : patterns_in(root)) {
       if (!pattern->name().empty()) {
         names_[pattern] = pattern->name().str();
@@ -62,7 +63,7 @@ class Printer {
   };
   using Pieces = std::vector<std::variant<std::string, Piece>>;
 
-  // What is printed next, in this order.
+  // Prints these next, in this order.
   void next(Pieces pieces) {
     stack_.insert(stack_.end(), std::make_move_iterator(pieces.rbegin()),
                   std::make_move_iterator(pieces.rend()));

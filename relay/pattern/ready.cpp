@@ -24,7 +24,7 @@ class Writer {
     if (written.kind == Kind::kPart) return ExprRef(place_.part(written.part));
     if (written.kind == Kind::kNumber)
       return dtype_ ? Formula::real(written.number, *dtype_).expr : ExprRef();
-    // What is written twice is one node.
+    // A pattern that is written twice is one node.
     for (const auto& [other, made] : made_) {
       if (*other == written) return made;
     }

@@ -15,7 +15,8 @@ namespace relay::pattern {
 
 namespace {
 
-// What may become of an expression of so many nodes, and a size that is always allowed.
+// The most that an expression may grow, as a multiple of its nodes, and a size that is always
+// allowed.
 constexpr size_t kMostGrowth = 64;
 constexpr size_t kSmall = 100000;
 

@@ -10,15 +10,16 @@
 
 namespace relay::pattern {
 
-/// What becomes of the matches of a pattern.
+/// A rewrite of the matches of a pattern.
 struct Callback {
   DFPatternRef pattern;
   /// The expression is typed before each round.
   bool require_type = false;
   /// No further rounds after the first that changed something.
   bool rewrite_once = false;
-  /// What stands in the place of a match: `before` is its root as it was, `after` the same with
-  /// what is below it rewritten; `result` has rewritten nodes. `after` itself for no change.
+  /// The expression that stands in the place of a match: `before` is its root as it was, `after`
+  /// the same with what is below it rewritten; `result` has rewritten nodes. `after` itself for no
+  /// change.
   std::function<ExprRef(const ExprRef& before, const ExprRef& after, const MatchResult& result)>
       apply;
 };

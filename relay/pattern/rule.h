@@ -22,7 +22,7 @@
 
 namespace relay {
 
-/// What a rule writes. Nests as deep as text may.
+/// The expression that a rule writes. Nests as deep as text may.
 struct RuleTemplate {
   enum class Kind : uint8_t { kPart, kNumber, kCall, kTuple, kProjection };
   explicit RuleTemplate(Kind what = Kind::kPart) : kind(what) {}

@@ -16,7 +16,7 @@ class CallGraph {
   int64_t ref_count(const Name& function) const;
   /// References to global functions in a function's body.
   int64_t global_call_count(const Name& function) const;
-  /// Whether a function may reach itself.
+  /// True if a function may reach itself.
   bool is_recursive(const Name& function) const;
   /// Sets of functions that reach each other (most are of one function), those that are called
   /// before their callers.

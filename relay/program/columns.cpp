@@ -84,7 +84,7 @@ Dominators::Dominators(const View& view, Direction direction) : tree_(view.size(
   }
 }
 
-// What several ways have in common, one after the other.
+// The nodes that several ways have in common, one after the other.
 class Dominators::Meeting {
  public:
   explicit Meeting(const Tree& tree) : tree_(tree) {}

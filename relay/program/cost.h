@@ -1,4 +1,4 @@
-// What calls cost: a column of typed functions.
+// The cost of calls: a column of typed functions.
 #pragma once
 
 #include <optional>

@@ -252,7 +252,7 @@ class Flow::Driver {
     }
   }
 
-  // Of tensors only the fact is unknown.
+  // For tensors only the fact is unknown.
   ValueId unknown(const Type* type) {
     return is_tensor(type) ? plain(analysis_->unknown()) : values_.unknown();
   }

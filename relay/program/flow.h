@@ -23,10 +23,10 @@ class FlowAnalysis {
   virtual Fact join(Fact a, Fact b) const = 0;
   /// The fact about values of which nothing is known, such as arguments of the entry.
   virtual Fact unknown() const = 0;
-  /// What a node makes of its parts: a constant or number (no parts), a call of an operator or
-  /// constructor (its arguments), a tuple (its fields), a projection out of a tuple that an
-  /// operator made, a function literal (its free variables), a new reference (its content). No
-  /// part is 0. Greater parts give a greater or equal fact.
+  /// The fact that a node makes of its parts: a constant or number (no parts), a call of an
+  /// operator or constructor (its arguments), a tuple (its fields), a projection out of a tuple
+  /// that an operator made, a function literal (its free variables), a new reference (its content).
+  /// No part is 0. Greater parts give a greater or equal fact.
   virtual Fact value(const Expr* node, std::span<const Fact> parts) const = 0;
   /// The effect of a node, apart from its operands and from functions that it calls. Effects join
   /// over the body of a function, and over the functions that a call may run.

@@ -30,7 +30,8 @@ class NodeEffects {
   std::vector<bool> effectful_;
 };
 
-/// What passes and analyses ask about a module. Copies are cheap and share what was found.
+/// The facts about a module that passes and analyses ask for. Copies are cheap and share what was
+/// found.
 ///
 /// A rewrite gives a new module, and `next` the program of it: functions that are the same nodes
 /// keep their views, and columns of the module look at new functions only. So a pass over one

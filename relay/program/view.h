@@ -92,7 +92,7 @@ class View {
   Column<FreeVariables> free_variables_;
 };
 
-/// Who uses a node, as operand; each place counts.
+/// The users of a node, as operand; each place counts.
 class Users {
  public:
   struct Use {

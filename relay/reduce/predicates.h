@@ -47,8 +47,9 @@ struct PassCheck {
 };
 Outcome check_passes(const Module& module, const PassCheck& check, const Arguments& arguments);
 
-/// What remains to be compared after a pass that changes the signature on purpose: the module with
-/// the signature that it had before, and the precision to expect. Nothing if that cannot be had.
+/// The part that remains to be compared after a pass that changes the signature on purpose: the
+/// module with the signature that it had before, and the precision to expect. Nothing if that
+/// cannot be had.
 std::optional<Module> comparable(const Module& after, const PassInfo& info, Comparison& comparison);
 
 /// Runs a program and its new form in the reference evaluator. Both are typed anew, on nodes of

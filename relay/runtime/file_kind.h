@@ -1,4 +1,4 @@
-// What a file is by its first bytes, for errors about one that is not what was expected.
+// The kind of a file by its first bytes, for errors about one that is not what was expected.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace relay {
 /// How many of the first bytes `known_file` looks at.
 inline constexpr size_t kFileHead = 512;
 
-/// What a file is that begins so and never is a model, an array or weights: "a Git LFS pointer, …",
-/// "an HTML page, …". Empty for others.
+/// The kind of a file that begins so and never is a model, an array or weights: "a Git LFS pointer,
+/// …", "an HTML page, …". Empty for others.
 std::string misplaced_file(std::span<const std::byte> head);
 /// The same and more: files of other programs too, such as archives, and text. Empty if unknown.
 std::string known_file(std::span<const std::byte> head);

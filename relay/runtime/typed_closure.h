@@ -25,7 +25,7 @@ class TypedClosure : public Closure {
  public:
   /// The type with which it may be called from outside; none if that is not known.
   const KnownType& type() const { return type_; }
-  /// What the function is called: "%f", "fn".
+  /// The name of the function: "%f", "fn".
   virtual std::string name() const = 0;
   /// The same function, to be called as `type`.
   virtual Ref<Closure> with_type(KnownType type) const = 0;

@@ -61,7 +61,8 @@ class LayoutAlterer final : public LayoutRewriter {
       types.push_back(arranged_type(before.input(i), wanted));
       written.flow.inputs.push_back({wanted});
       if (arg == ExprRef(names[i])) continue;
-      // What the function has made: in the layout that the call names, or as the program has it.
+      // The value that the function has made: in the layout that the call names, or as the program
+      // has it.
       ExprRef own = substitute(arg, arguments);
       TypeRef type = infer_expr_type(arg, Module());
       if (type != types.back() && type == before.input(i))

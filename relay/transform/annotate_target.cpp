@@ -18,7 +18,7 @@ namespace {
 
 const char* const kDefault = "default";
 
-/// What an annotation says; null for other nodes.
+/// The call of an annotation; null for other nodes.
 const Call* annotation(const Expr* expr, const Operator* op) {
   const auto* call = expr->as<Call>();
   const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();

@@ -12,7 +12,7 @@
 namespace relay {
 namespace {
 
-// Whether the cast writes more than it reads.
+// True if the cast writes more than it reads.
 bool widens(const Expr* expr) {
   if (!call_attrs<CastAttrs>(expr)) return false;
   auto bits = [](const Type* type) {

@@ -33,7 +33,7 @@ class Outliner final : public Rewriter {
     if (function == nullptr || expr == root_ || !is_of(*function, filter_)) return made;
     AttrValue symbol = dict_attr(function->attrs(), "global_symbol");
     const auto* name = symbol.get<std::string>();
-    // What captures a variable cannot stand elsewhere.
+    // A function that captures a variable cannot stand elsewhere.
     if (name == nullptr || name->empty() || !free_vars(function).empty()) return made;
     const Function* known = module_.function(Name(*name));
     if (known == nullptr) {

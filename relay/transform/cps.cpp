@@ -112,8 +112,9 @@ class CpsConverter {
       continuations_[region] = join;
     }
   }
-  // What a function inside returned: as declared, else as inferred where no type variables but the
-  // answer are in it. Then all functions inside have the one answer; open types are inferred anew.
+  // The type that a function inside returned: as declared, else as inferred where no type variables
+  // but the answer are in it. Then all functions inside have the one answer; open types are
+  // inferred anew.
   TypeRef result_of(const Function& function) const {
     if (function.ret_type()) return function.ret_type();
     const auto* type = function.type() == nullptr ? nullptr : function.type()->as<FuncType>();
@@ -129,7 +130,7 @@ class CpsConverter {
   VarRef continuation_of(const TypeRef& result) const {
     return make_var("k", result ? FuncType::make({result}, answer_) : TypeRef());
   }
-  // Whether nothing but the region's value follows the node.
+  // True if nothing but the region's value follows the node.
   bool is_last(uint32_t id) const {
     auto steps = regions_.steps(regions_.home(id));
     for (size_t i = steps.size(); i-- > 0;) {
@@ -165,7 +166,7 @@ class CpsConverter {
     return rebuild(expr, operands);
   }
 
-  // What stands for an operand that is a value.
+  // The expression that stands for an operand that is a value.
   ExprRef atom(uint32_t id, size_t i) {
     const uint32_t node = regions_.operand(id, i);
     return value(node, regions_.expr(id)->operands()[i]);
@@ -332,7 +333,7 @@ bool has_negative(const Type* type) {
   return negative;
 }
 
-// Whether the type can be written in the function: it mentions no variables but the function's.
+// True if the type can be written in the function: it mentions no variables but the function's.
 bool is_declarable(const Type* type, const Function& function) {
   if (type == nullptr || type->has_incomplete() || has_negative(type)) return false;
   for (const TypeVarRef& var : free_type_vars(TypeRef(type))) {

@@ -24,7 +24,7 @@ FunctionRef before_cps(const FunctionRef& function);
 FunctionRef to_cps(const FunctionRef& function, const std::function<Name(const Name&)>& renamed,
                    const Module& module);
 
-/// Whether a function that is typed or declares its signature has the form that `to_cps` gives: the
+/// True if a function that is typed or declares its signature has the form that `to_cps` gives: the
 /// last parameter takes the result, and both give the same type parameter of the function.
 bool is_cps(const Function& function);
 

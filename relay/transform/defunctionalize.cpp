@@ -96,7 +96,7 @@ class Defunctionalizer {
     return made;
   }
 
-  /// What stands for a name of a function, operator or constructor that is a value.
+  /// The expression that stands for a name of a function, operator or constructor that is a value.
   ExprRef name_value(const ExprRef& name, const Type* type) {
     if (type == nullptr || !type->is<FuncType>())
       throw Error("the type of a function value is not known", name->span());
@@ -219,7 +219,8 @@ class FunctionConverter final : public Rewriter {
     return rebuild(expr, values);
   }
 
-  // Of a name where it is used. One node stands for all uses of an operator or constructor.
+  // The type of a name where it is used. One node stands for all uses of an operator or
+  // constructor.
   const Type* value_type_of(const Expr& name, const Expr& user, size_t operand) const {
     if (const auto* global = name.as<GlobalVar>()) {
       const Function* function = whole_.module().function(global->name());

@@ -17,7 +17,7 @@ class EtaExpander final : public Rewriter {
 
  private:
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    // What is called is no value. A name has no operands, so it is met where it is used.
+    // The callee is no value. A name has no operands, so it is met where it is used.
     const size_t first = expr->is<Call>() ? 1 : 0;
     std::vector<ExprRef> expanded(operands.begin(), operands.end());
     for (size_t i = first; i < expanded.size(); ++i) {

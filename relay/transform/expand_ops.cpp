@@ -9,7 +9,7 @@
 namespace relay {
 namespace {
 
-/// Whether calls of an operator are to be expanded.
+/// True for an operator whose calls are to be expanded.
 using Wanted = bool (*)(const Operator* op);
 
 bool is_expanded(const Expr* expr, Wanted wanted) {

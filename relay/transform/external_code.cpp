@@ -98,7 +98,7 @@ class Generation final : public Rewriter {
     return any;
   }
 
-  // What is inside of a function belongs to its generator, too.
+  // The inside of a function belongs to its generator, too.
   ExprRef enter(const Expr* expr) override {
     const auto* function = expr->as<Function>();
     std::optional<std::string> compiler =

@@ -25,7 +25,7 @@ class LayoutRewriter : public Rewriter {
   FunctionRef apply(const FunctionRef& function);
 
  protected:
-  /// What stands in the place of a call.
+  /// The expression that stands in the place of a call.
   struct Written {
     ExprRef callee;
     CallFlow flow;
@@ -50,7 +50,7 @@ class LayoutRewriter : public Rewriter {
   ExprRef arranged_tensor(const ExprRef& value, const TensorType& type, const Arrangement& from,
                           const Arrangement& to);
   ExprRef projection(const ExprRef& tuple, uint32_t index);
-  /// What has been made of a value, so that it is made once.
+  /// The expression that has been made of a value, so that it is made once.
   template <class Make>
   ExprRef remembered(const ExprRef& value, const std::string& key, Make make);
 

@@ -23,7 +23,7 @@ Module evaluate_partially(const Module& module, partial::Limits limits,
   partial::Machine machine(normal, effects, limits);
   Module result = module;
   for (const auto& entry : normal.functions()) {
-    // What has attributes may be compiled elsewhere.
+    // A function that has attributes may be compiled elsewhere.
     if (!entry.function->attrs()) {
       if (FunctionRef same = partial::without_known(entry.function)) {
         result.update_function(entry.name, std::move(same));

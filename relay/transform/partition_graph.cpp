@@ -119,7 +119,7 @@ class Partitioner {
     return list;
   }
 
-  /// What has to be there before a node can be.
+  /// The nodes that have to be there before a node can be.
   std::span<const uint32_t> needed(uint32_t id) const {
     if (cut_of_[id] != kNone) return cuts_[cut_of_[id]].inputs;
     return view_.operands(id);
@@ -216,7 +216,7 @@ class Partitioner {
     keep_others(cut);
   }
 
-  // What only the region itself needs is asked for by nobody.
+  // A value that only the region itself needs is asked for by nobody.
   void keep_others(const Cut& cut) {
     for (uint32_t node : cut.nodes) {
       if (!results_[node]) results_[node] = ExprRef(view_.expr(node));

@@ -33,7 +33,7 @@ struct PassInfo {
   /// True for a step of the compiler itself, which no user runs as a pass: its errors are about the
   /// program alone.
   bool own_step = false;
-  /// What checks by runs may compare: a pass that changes the signature on purpose says how.
+  /// The change of the signature, for checks by runs: a pass that makes one on purpose says which.
   enum class Signature : uint8_t {
     kKept,
     kContinuation,  // functions take a continuation (UnCPS takes it away)
@@ -41,7 +41,7 @@ struct PassInfo {
     kOther          // nothing can be compared
   };
   Signature signature = Signature::kKept;
-  /// Of a pass that does what its user has written: finds the part that makes of `before` a module
+  /// For a pass that does what its user has written: finds the part that makes of `before` a module
   /// for which `wrong` holds; nothing if no part does.
   std::function<std::optional<Diagnostic>(const Module& before,
                                           const std::function<bool(const Module&)>& wrong)>

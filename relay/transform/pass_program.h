@@ -1,4 +1,4 @@
-// What passes of a sequence know about the program that they work on.
+// Facts that passes of a sequence know about the program that they work on.
 #pragma once
 
 #include <relay/program/program.h>

@@ -28,7 +28,7 @@ namespace {
 RELAY_REGISTER_CONFIG({"relay.ToMixedPrecision.keep_orig_output_dtype", false,
                        "Whether results of a program keep their dtype in mixed precision."});
 
-/// Of a type: no float32, some, or a tensor in it is not known.
+/// The floats of a type: no float32, some, or a tensor in it is not known.
 enum class Floats : uint8_t { kNone, kWide, kUnknown };
 
 enum class Missing : int64_t { kError, kWarn, kSilent };
@@ -193,7 +193,7 @@ class Narrower final : public Rewriter {
 
   // Nothing for an operator without one.
   std::optional<PrecisionRule> rule_of(const Call& call) {
-    // What converts dtypes itself says what it gives.
+    // An operator that converts dtypes itself says what it gives.
     if (call_attrs<CastAttrs>(&call)) return PrecisionRule::kNever;
     auto [known, added] = rules_.insert(call);
     if (added) {
@@ -352,7 +352,7 @@ Module narrow(const Module& module, MixedOptions options) {
   const Program program = program_of(module);
   const CallGraph& graph = program.call_graph();
   for (const auto& entry : module.functions()) {
-    // What others call gives them what they know.
+    // A function that others call gives them what they know.
     const bool keep = options.keep_results || graph.ref_count(entry.name) > 0;
     Narrower narrower(options, program, entry.function, keep);
     if (!narrower.has_work()) continue;

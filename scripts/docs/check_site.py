@@ -29,7 +29,7 @@ SHOWN = ["", "install/", "guides/first-program/", "guides/pass-in-python/", "gui
          "operators/", "operators/nn.conv2d/", "operators/abs/", "passes/", "python/", "python/expressions/", "python/transform/", "python/tvm-names/", "c/",
          "c/reference/", "cpp/", "cpp/ir/", "performance/", "numerics/", "design/", "changelog/"]  # fmt: skip
 SHOWN_DARK = ["", "guides/first-program/", "operators/nn.conv2d/", "python/expressions/", "performance/"]
-# What is typed into the search, and the page that has to be among the first five.
+# The words that are typed into the search, and the page that has to be among the first five.
 SEARCHES = {
     "nn.conv2d": "operators/nn.conv2d/",
     "conv2d": "operators/nn.conv2d/",
@@ -112,7 +112,7 @@ def watch(page: Page, base: str, where: list[str], problems: list[str]) -> None:
     page.on("request", lambda request: problems.append(f"{where[0]}: asks {request.url}") if not request.url.startswith((base, "data:", "blob:")) else None)
 
 
-# What is cut off without a way to scroll to it, as text.
+# The elements that are cut off without a way to scroll to them, as text.
 CUT_OFF = """() => [...document.querySelectorAll('article *')].filter(e => {
   const box = e.getBoundingClientRect();
   if (box.width === 0 || box.right <= document.documentElement.clientWidth + 1) return false;

@@ -58,7 +58,7 @@ def without_bodies(code: str) -> str:
             round_depth += 1 if text == "(" else -1
         if kind == "sign" and text == "{" and round_depth == 0 and re.search(r"(\)|\bconst|\bnoexcept|\boverride|\bfinal)\s*$", bare(out)):
             i = closing(code, i)
-            # What a constructor initialises is no part of its declaration.
+            # The initialiser list of a constructor is no part of its declaration.
             out = re.sub(r"(\))\s*:\s*[\w:]+[({][^;]*$", r"\1", out).rstrip() + ";"
             while i < len(code) and code[i] == ";":
                 i += 1
@@ -88,7 +88,7 @@ def closing(code: str, start: int) -> int:
 
 
 def public_part(body: str, is_class: bool) -> str:
-    """What is public in the body of a class or struct, as text."""
+    """The public part of the body of a class or struct, as text."""
     shown, out = not is_class, []
     for line in without_bodies(body).split("\n"):
         label = re.match(r"\s*(public|protected|private):\s*$", line)
@@ -243,7 +243,7 @@ def parse(path: str, text: str) -> Header:
 
 
 def follows_semicolon(stream: list[tuple[str, str]], i: int, code: str) -> bool:
-    """Whether the brace just read is the end of a class or initialiser, whose `;` or name is still to come."""
+    """True if the brace just read is the end of a class or initialiser, whose `;` or name is still to come."""
     for kind, word in stream[i:]:
         if kind in ("space", "blank"):
             continue

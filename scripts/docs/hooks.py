@@ -1,5 +1,5 @@
-"""What MkDocs calls while it builds the site: adds the generated pages (operators, Python, C, C++, TVM's names, changelog, contributing),
-and mends links that leave docs/."""
+"""The functions that MkDocs calls while it builds the site: they add the generated pages (operators, Python, C, C++, TVM's names,
+changelog, contributing), and mend links that leave docs/."""
 
 from __future__ import annotations
 

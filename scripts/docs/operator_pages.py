@@ -134,7 +134,7 @@ def arguments(args: ast.arguments) -> str:
 
 
 def results_of_examples(relay: Path, names: list[str]) -> dict[str, list[str]]:
-    """What the command `relay ops NAME` says that each example of an operator gives."""
+    """The results that the command `relay ops NAME` states for each example of an operator."""
 
     def ask(name: str) -> list[str]:
         text = subprocess.run([relay, "ops", name], capture_output=True, text=True, check=True).stdout
@@ -194,7 +194,7 @@ def page(operator: Operator, python: str | None, results: list[str]) -> str:
 
 
 def words(root: Path) -> list[str]:
-    """What the words on the pages of operators mean."""
+    """The meanings of the words on the pages of operators."""
     header = (root / "relay/op/registry/facts.h").read_text(encoding="utf-8")
 
     def meanings(rule: str) -> str:

@@ -290,7 +290,7 @@ def test_factorial_tensor_condition():
     assert len(errors) == 1
     error = errors[0]
     assert "if" in error.message and "Tensor[(10, 10), bool]" in error.message
-    # What is needed, apart from what was found; a rank-0 tensor is printed as its dtype.
+    # The type that is needed, apart from the one that was found; a rank-0 tensor is printed as its dtype.
     assert re.search(r"Tensor\[\(\), bool\]|(?<!, )\bbool\b", error.message)
     assert error.places[0] in (place_of(file, "if (^%x == Constant"), place_of(file, "if ^(%x == Constant"))
     assert len(error.places) >= 2 and error.places[1] != error.places[0]

@@ -68,7 +68,7 @@ def test_deep_nesting(opening, closing):
 
 
 def test_line_ends(tmp_path):
-    """Of another system: they become ours, and the program stays."""
+    """Line ends of another system: they become ours, and the program stays."""
     text = "// one\r\ndef @main(%x: float32) {\r\n  %x + 1f // two\r\n}\r\n"
     code, out, _ = relay("fmt", "-", stdin=text)
     assert (code, out) == (0, text.replace("\r", ""))

@@ -120,7 +120,7 @@ def test_passes_are_checked_by_runs(plugin, tmp_path):
     assert "pass DefectDiffers changed what the program computes: element " in done.stderr
     assert done.stderr.count("internal error") == 1
     assert f"help: relay reduce {path}" in done.stderr and "--pass InferType,DefectDiffers" in done.stderr
-    # What --verify-each looks at without runs is right.
+    # The parts that --verify-each looks at without runs are right.
     assert relay("--plugin", plugin, "opt", "--verify-each", "--passes", "DefectDiffers", path).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""What every declaration of an operator must have; the operators are those of the registry."""
+"""Facts that every declaration of an operator must have; the operators are those of the registry."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is left when a command ends while it writes a file: what was there before, and nothing else. RELAY_BIN names the command."""
+"""The files left when a command ends while it writes one: what was there before, and nothing else. RELAY_BIN names the command."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ def without_names_for_files():
 
 
 def writes_into(process, out):
-    """Whether the process has a file open in the folder."""
+    """True if the process has a file open in the folder."""
     with contextlib.suppress(OSError):
         for descriptor in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
             with contextlib.suppress(OSError):

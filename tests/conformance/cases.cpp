@@ -1,4 +1,4 @@
-// What is done with each kind of case.
+// The steps for each kind of case.
 #include <algorithm>
 #include <regex>
 

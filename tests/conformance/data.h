@@ -61,8 +61,8 @@ std::optional<std::string> other_reason(const Json& json, const Refusal& refusal
 /// form.
 std::optional<Json> run_analysis(const std::string& analysis, const Module& module);
 
-/// What runs programs: "eval", "vm", or "vm-direct" (see vm::CompileOptions::direct); and for what
-/// instruction set.
+/// The executor that runs programs: "eval", "vm", or "vm-direct" (see vm::CompileOptions::direct);
+/// and for what instruction set.
 extern std::string executor;
 extern std::string target;
 /// Runs @main on recorded inputs.

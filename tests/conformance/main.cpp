@@ -78,7 +78,7 @@ Arguments read_arguments(const std::vector<std::string>& words) {
   return result;
 }
 
-// What came of all cases.
+// The outcome of all cases.
 class Run {
  public:
   explicit Run(Arguments arguments) : arguments_(std::move(arguments)) {

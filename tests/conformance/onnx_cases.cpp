@@ -33,8 +33,8 @@ Value read_value(const NpzReader& data, const Json& json) {
   return array;
 }
 
-// What a result of a narrow type may differ by in any case: two units in its last place, which is
-// what the recorded ones make by rounding each step to that type.
+// The difference that a result of a narrow type may have in any case: two units in its last place,
+// which is what the recorded ones make by rounding each step to that type.
 double resolution(DType dtype) {
   if (dtype == kFloat16) return 2 * 0x1p-10;
   return dtype == kBFloat16 ? 2 * 0x1p-7 : 0.0;
@@ -92,7 +92,7 @@ Value run_model(const OnnxModel& model, const NpzReader& data, const Json& input
   return run_main(model.module, std::move(arguments));
 }
 
-// What a model does not say of its inputs: how many items sequences have, what is empty.
+// Adds what a model does not say of its inputs: how many items sequences have, what is empty.
 void describe_inputs(OnnxOptions& options, const std::string& path, const NpzReader& data,
                      const Json& inputs) {
   bool plain = std::all_of(inputs.begin(), inputs.end(),

@@ -1,4 +1,4 @@
-// What the recorded cases have reached, pinned in the repository.
+// The results that the recorded cases have reached, pinned in the repository.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace relay::conformance {
 
-/// What came of the cases of one file.
+/// The outcome of the cases of one file.
 struct Reached {
   size_t passed = 0;
   size_t differences = 0;       // documented
@@ -21,11 +21,11 @@ class Pins {
   /// Throws `Error` for a file that it cannot read.
   explicit Pins(const std::string& path);
 
-  /// Whether cases of a file may be not applicable for this reason.
+  /// True if cases of a file may be not applicable for this reason.
   bool allows(const std::string& file, const std::string& reason) const;
-  /// What got worse; empty if nothing did.
+  /// A text on what got worse; empty if nothing did.
   std::string worse(const std::string& file, const Reached& reached) const;
-  /// Whether more was reached than is pinned.
+  /// True if more was reached than is pinned.
   bool better(const std::string& file, const Reached& reached) const;
   void set(const std::string& file, Reached reached) { files_[file] = std::move(reached); }
   void write(const std::string& path) const;

@@ -1,5 +1,5 @@
-// Whether a program is refused for the recorded reason: at the recorded place, and with words of
-// the same kind of mistake.
+// A check that a program is refused for the recorded reason: at the recorded place, and with words
+// of the same kind of mistake.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -21,7 +21,7 @@ struct Kind {
 
 std::regex words(const char* text) { return std::regex(text, std::regex::icase); }
 
-// What a mistake is about, by words of ours and of the record. A message may be of several kinds.
+// The subjects of mistakes, by words of ours and of the record. A message may be of several kinds.
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {
       {"syntax", words("expected|closing|comment|suffix|separator|must start with|never closed")},

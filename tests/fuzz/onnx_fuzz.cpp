@@ -67,7 +67,8 @@ void compile_small(const Module& module) {
     options.direct = calls > kMostNativeCalls;
     vm::compile(special, entry, options);
   } catch (const Error&) {
-    // Of what a run would say: a constant that is out of range, more memory than there may be.
+    // The errors that a run would report: a constant that is out of range, more memory than there
+    // may be.
   }
 }
 

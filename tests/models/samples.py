@@ -1,6 +1,6 @@
-"""What is recorded of the outputs of a model, and how outputs are compared with it.
+"""The record of the outputs of a model, and how outputs are compared with it.
 
-Of each output: its shape, its least and greatest element, and elements at seeded positions (all of them where there
+For each output: its shape, its least and greatest element, and elements at seeded positions (all of them where there
 are few), so that a recorded model takes a few kilobytes.
 """
 

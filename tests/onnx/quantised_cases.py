@@ -38,7 +38,7 @@ def contrib_quantised():
 
 
 def quantised_forms():
-    """What the quantiser and the optimiser of ONNX Runtime make."""
+    """The forms that the quantiser and the optimiser of ONNX Runtime make."""
     close = CLOSE
     zero, signed_zero = scalar(128, np.uint8), scalar(-3, np.int8)
     a = integers("a", 2, 3, 4)
@@ -130,7 +130,7 @@ def quantised_products(close):
 
 
 def dynamic_products():
-    """What is quantised on the way, by its own range."""
+    """Products of data that is quantised on the way, by its own range."""
     a = numbers("a", 2, 3, 4, low=-2, high=3)
     signed, columns = integers("b", 4, 5, low=-127, high=127, dtype=np.int8), numbers("s", 5, low=0.001, high=0.01)
     contrib("dynamic_matmul", "DynamicQuantizeMatMul", [a, signed, scalar(0.01)])

@@ -62,7 +62,7 @@ class Case:
         return {f"x{i}": array for i, array in enumerate(self.inputs) if array is not None and i not in self.constants}
 
     def run(self):
-        """What ONNX Runtime makes of the model."""
+        """The results of ONNX Runtime for the model."""
         onnxruntime.set_default_logger_severity(3)
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

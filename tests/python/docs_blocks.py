@@ -69,7 +69,7 @@ def blocks(document: Path) -> list[Block]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether output is what a document says; a line `…` stands for any lines, and `…` in a line for any text."""
+    """True if output is what a document says; a line `…` stands for any lines, and `…` in a line for any text."""
     parts = [re.escape(part) for part in re.split(r"(?m)^…\n", expected)]
     return re.fullmatch("(?:.*\n)*?".join(part.replace("…", ".*") for part in parts), printed) is not None
 
@@ -85,7 +85,7 @@ def commands(code: str) -> Iterator[tuple[str, str]]:
 
 
 class Session:
-    """What runs the blocks of one document."""
+    """A session that runs the blocks of one document."""
 
     def __init__(self, folder: Path, relay: Path) -> None:
         self.folder = folder

@@ -100,7 +100,7 @@ def test_a_plugin_is_refused(tmp_path):
     if compiler is None:
         pytest.skip("no C compiler")
     source = tmp_path / "plugin.c"
-    # What every plug-in refers to, and a name that nothing has.
+    # A symbol that every plug-in refers to, and one that nothing has.
     source.write_text("void relay_symbol_that_a_plugin_needs(void); void relay_plugin(void) { relay_symbol_that_a_plugin_needs(); }\n")
     library = tmp_path / "plugin.so"
     subprocess.run([compiler, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
@@ -128,7 +128,7 @@ def test_free_threaded_builds_are_refused():
 
 
 def test_without_numpy():
-    """What needs no array works; what does says what is missing."""
+    """A function that needs no array works; one that does says what is missing."""
     text = """
 import sys
 sys.modules["numpy"] = None

@@ -1,4 +1,4 @@
-"""What compiles does so under the current PassContext."""
+"""Everything that compiles does so under the current PassContext."""
 
 import numpy as np
 import pytest

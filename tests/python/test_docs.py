@@ -36,7 +36,7 @@ NOT_RUN = {
 }
 # Documents whose C++ is excerpts of operators in relay/op, shortened for reading.
 EXCERPTS = {"tensor-expressions.md": "the operators themselves are compiled and tested"}
-# Of what installs the package alone, the reason why blocks that link the libraries are not run.
+# False where the package alone is installed, the reason why blocks that link the libraries are not run.
 LIBRARIES = (RELAY.parents[1] / "lib/librelay.a").exists()
 LINKS = re.compile(r"build/lib\b| -shared | --plugin ")
 

@@ -1,4 +1,4 @@
-"""What nobody holds any more is freed; what somebody holds lives."""
+"""Objects that nobody holds any more are freed; those that somebody holds live."""
 
 import gc
 import weakref
@@ -155,7 +155,7 @@ def test_results_outlive_their_program():
 
 
 def test_callbacks_that_make_others_when_they_go(python):
-    """What is let go of at the end of the process may register operators: they are let go of, too."""
+    """A callback that is let go of at the end of the process may register operators: they are let go of, too."""
     text = """
 import relay
 from relay import _core

@@ -14,7 +14,7 @@ MODULES = [
     "relay.type_functor",
 ]  # fmt: skip
 
-# What an exception may be. InternalError, SystemError and RuntimeError are none of these.
+# The classes that an exception may have. InternalError, SystemError and RuntimeError are none of these.
 EXPECTED = (
     TypeError, ValueError, OverflowError, KeyError, IndexError, AttributeError, NotImplementedError, RecursionError, OSError,
     relay.RelayError,

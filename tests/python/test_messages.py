@@ -1,4 +1,4 @@
-"""What users read when something is wrong."""
+"""The messages that users read when something is wrong."""
 
 import copy
 import pickle
@@ -266,7 +266,7 @@ def test_attributes_name_their_operator():
 def test_names_that_are_not_there(module, name, near):
     with pytest.raises(AttributeError) as raised:
         getattr(module, name)
-    # What the interpreter's "Did you mean" is made of.
+    # The attributes that the interpreter's "Did you mean" is made of.
     assert raised.value.name == name and raised.value.obj is module and hasattr(module, near)
 
 

@@ -1,4 +1,4 @@
-"""What passes written in Python report, require and leave as it was."""
+"""Passes written in Python: what they report, require and leave as it was."""
 
 import sys
 

@@ -23,7 +23,7 @@ def op():
 
 
 def both(body, *arrays, **compile_arguments):
-    """What the evaluator and the compiler give for the function of an expression's free variables; they agree."""
+    """The results of the evaluator and the compiler for the function of an expression's free variables; they agree."""
     mod = body if isinstance(body, relay.IRModule) else relay.IRModule.from_expr(body)
     relay.check(mod)
     expected = relay.evaluate(mod, *arrays)

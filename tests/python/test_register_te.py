@@ -90,7 +90,7 @@ def test_an_index_outside_fails_in_both_executors(read):
 
 
 def test_indices_that_are_inside_are_seen():
-    """What is proven needs no check: the text of the computation says `fail` nowhere."""
+    """An index that is proven needs no check: the text of the computation says `fail` nowhere."""
     seen = []
 
     def compute(b, x):

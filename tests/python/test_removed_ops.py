@@ -1,4 +1,4 @@
-"""What operators that are taken out leave behind."""
+"""The traces that operators that are taken out leave behind."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""What a first user broke."""
+"""Tests of what a first user broke."""
 
 import numpy as np
 import pytest

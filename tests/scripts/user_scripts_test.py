@@ -31,7 +31,7 @@ def run(path: Path) -> None:
 
 
 def outcome(path: Path, folder: Path) -> str:
-    """What a script printed, where it failed; nothing where it ran whole."""
+    """The text that a script printed, where it failed; nothing where it ran whole."""
     log = folder / (path.stem + ".log")
     child = os.fork()
     if child == 0:

@@ -9,7 +9,7 @@
 
 namespace relay::testing {
 
-/// What the importer says of a model, first; empty if it takes it.
+/// The first message of the importer about a model; empty if it takes it.
 inline std::string import_problem(const Proto& proto) {
   try {
     from_onnx(proto.span(), {}, "m.onnx");

@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of one model: the stage that it reached, what stayed open, seconds and difference."""
+    """The outcome of one model: the stage that it reached, what stayed open, seconds and difference."""
 
     stage: str = "export"
     open: str = "nothing"

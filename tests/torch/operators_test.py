@@ -57,7 +57,7 @@ def tensors(value):
 
 
 def run(info, sample):
-    """What Relay and PyTorch give; None where the sample is of what PyTorch cannot trace or the table leaves out."""
+    """The results of Relay and PyTorch; None where the sample is of what PyTorch cannot trace or the table leaves out."""
     leaves, spec = torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
     at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     held = [leaves[i].detach() for i in at]

@@ -221,7 +221,7 @@ TEST(CodegenTarget, EachInstructionCounts) {
     EXPECT_TRUE(target.runs_here());
   }
   if (!Target::parse("avx2").runs_here()) GTEST_SKIP();
-  // What needs the registers of another goes with it; other names mean nothing.
+  // A feature that needs the registers of another goes with it; other names mean nothing.
   const WithoutCpuFeatures masked("x87,avx,");
   for (const char* gone : {"avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "evex512"})
     EXPECT_FALSE(cpu_has(gone)) << gone;

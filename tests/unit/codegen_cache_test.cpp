@@ -253,7 +253,7 @@ TEST(CodegenCache, DamagedFilesAreRewritten) {
     ASSERT_EQ(result[0].blob->bytes, fresh[0].blob->bytes);
     ASSERT_EQ(contents(file), good);
   }
-  // What is no file of ours is left alone, or replaced where it has an entry's name.
+  // A file that is not ours is left alone, or replaced where it has an entry's name.
   std::filesystem::remove(file);
   std::filesystem::create_symlink("/etc/passwd", file);
   EXPECT_EQ(compile(kernels, Target::host(), options)[0].blob->bytes, fresh[0].blob->bytes);

@@ -399,7 +399,7 @@ void check_inner_loops(const te::Computation& computation, bool packed = false) 
     kernel->body = *contraction_of(c);
     std::string text = codegen::emit_text(*kernel, target, codegen::Text::kAssembly);
     const bool has_frame = text.find("movq\t%rsp, %rbp") != std::string::npos;
-    // What lives across the loops leaves its registers to them.
+    // A value that lives across the loops leaves its registers to them.
     if (target.isa != Target::Isa::kBaseline) {
       EXPECT_NE(text.find("callq\tclear_vectors"), std::string::npos);
     }

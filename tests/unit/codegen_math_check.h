@@ -20,7 +20,7 @@ inline double reference_of(te::UnaryOp op, double x) {
       op, [x](auto, auto f) { return static_cast<double>(f(x)); });
 }
 
-/// Whether the result is to be exact.
+/// True if the result is to be exact.
 inline bool is_exact(te::UnaryOp op) {
   return scalar_op(op).cost == ScalarCost::kStep || op == te::UnaryOp::kSqrt;
 }

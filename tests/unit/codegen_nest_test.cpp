@@ -355,7 +355,7 @@ TEST(CodegenNest, Failures) {
     for (LoopKind kind : {LoopKind::kVector, LoopKind::kSerial}) {
       Scalar i = index(0);
       Scalar at = cast(load(0, kInt32, {i}), kInt64);
-      // What is loaded at a bad index is 0, and nothing is touched.
+      // The value loaded at a bad index is 0, and nothing is touched.
       Scalar value = load(1, kFloat32, {at}, Bounds::kFail);
       Scalar checked = fail_unless(value < 1000.0, value, "too large");
       Scalar ratio = te::binary(te::BinaryOp::kDiv, te::constant(int64_t{10}, kInt64), at - 5);

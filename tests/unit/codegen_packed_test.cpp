@@ -143,7 +143,7 @@ TEST(PackedContraction, Symbols) {
       SCOPED_TRACE(values[0]);
       const int64_t width = side == Side::kColumns ? 16 : 6;
       check({packed_product({side, width}, m, n, k, 2), {m, n, k}, values});
-      // What is packed is known as a rule.
+      // The shape of the packed factor is known as a rule.
       if (side == Side::kColumns) {
         check({packed_product({side, width}, m, 50, 7, 3), {m}, {values[0]}});
       } else {

@@ -19,8 +19,8 @@ inline te::Computation computation_of(std::string_view op_name, const AttrsRef& 
   return build_computation(OpCall(op, attrs, types, result));
 }
 
-/// What `match_contraction` makes of a computation that is one point-wise stage; buffers are the
-/// inputs and then the output.
+/// The contraction that `match_contraction` makes of a computation that is one point-wise stage;
+/// buffers are the inputs and then the output.
 inline std::optional<lower::Contraction> contraction_of(const te::Computation& computation) {
   std::vector<lower::Buffer> buffers;
   for (size_t i = 0; i < computation.inputs.size(); ++i) {

@@ -473,7 +473,7 @@ std::optional<size_t> compare_scattered(const testing::RandomDataflow& program, 
     bool number = value.shape().empty();
     arguments.push_back(number ? value : Value(value.array().on(device)));
   }
-  // What is planned is as it is: planning again finds nothing to copy.
+  // A planned program stays as it is: planning again finds nothing to copy.
   EXPECT_EQ(count_copies(plan_devices(planned)), count_copies(planned)) << print_module(planned);
   Ran evaluated = count([&] { return evaluate_function(scattered, "main", arguments); });
   expect_near(evaluated.value, wanted);

@@ -159,7 +159,7 @@ TEST(PlaceParts, SizesOfARun) {
 
 TEST(PlaceParts, NotWhereItCannotBe) {
   const std::vector<std::string> bodies{
-      // What is given lies elsewhere; so does what lies in two.
+      // A tensor that is given lies elsewhere; so does one that lies in two.
       "nn.softmax(concatenate((%x, nn.softmax(%y)), axis=0))",
       "let %a = nn.softmax(%x); nn.softmax(concatenate((%a, %a), axis=0))",
       // A result of its own may be changed by who gets it.
@@ -178,7 +178,8 @@ TEST(PlaceParts, NotWhereItCannotBe) {
 }
 
 TEST(PlaceParts, InPlaceKernels) {
-  // What is read for the last time may be written over, but not in the middle of another tensor.
+  // A tensor that is read for the last time may be written over, but not in the middle of another
+  // tensor.
   Placed placed(program(kRows, R"(
     let %a = nn.softmax(%x);
     let %b = nn.softmax(%y);

@@ -322,7 +322,7 @@ TEST(Rewrite, EachIsToldOf) {
 
 using Body = std::function<te::Scalar(const te::Tensor&, te::Indices)>;
 
-/// Whether each element has its one place in the copy.
+/// True if each element has its one place in the copy.
 bool check_copy(const Shape& shape, const std::vector<Dim>& dims, const Body& body, DType dtype) {
   te::Builder builder({{{shape.begin(), shape.end()}, dtype}});
   te::Tensor in = builder.input(0);

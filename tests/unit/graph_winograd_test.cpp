@@ -181,7 +181,7 @@ TEST(Winograd, LeftAlone) {
     EXPECT_EQ(graph.nodes.at(0).work->computation().stages.size(), 1u);
 }
 
-// What is computed by hand is what the computation says, also for channels that fill no run.
+// The result computed by hand is what the computation says, also for channels that fill no run.
 TEST(Winograd, TransformedWeights) {
   for (const Conv& conv :
        {Conv{{1, 40, 16, 16}, {27, 40, 3, 3}}, Conv{{1, 256, 7, 7}, {256, 256, 3, 3}},

@@ -128,7 +128,7 @@ TEST(ImportOnnxForks, SqueezeWithoutAxes) {
 }
 
 TEST(ImportOnnxForks, SqueezeAsStated) {
-  // Of an output without a declared rank the usual case is that extents are not 1.
+  // For an output without a declared rank the usual case is that extents are not 1.
   Proto plain = model({onnx_node("Squeeze", {"x"}, {"y"})}, std::nullopt);
   EXPECT_EQ(shape_of(run(plain, {3, 2})), (Shape{3, 2}));
   EXPECT_EQ(

@@ -19,7 +19,7 @@ struct Tensor {
   int dtype = kOnnxFloat;
 };
 
-// What is said of a model of one node, of operators of a domain.
+// The message about a model of one node, of operators of a domain.
 std::string problem(const Proto& node, const std::vector<Tensor>& inputs, int64_t opset = 21,
                     const std::vector<Proto>& initializers = {}) {
   std::vector<Proto> values;

@@ -119,7 +119,7 @@ TEST(ImportOnnxMends, NegativeExtents) {
 
 TEST(ImportOnnxMends, NamedExtents) {
   std::string n = "n";
-  // What the parts are in all a named extent has to be.
+  // A named extent has to be what the parts are in all.
   for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{3}, std::vector<int64_t>{1, 2}}) {
     std::vector<std::string> outputs{"y", "z"};
     outputs.resize(sizes.size());
@@ -177,7 +177,7 @@ TEST(ImportOnnxMends, SqueezeDeclaredForOneRow) {
             "fn (Tensor[(n, 3, 1), float32]) -> Tensor[(n, 3), float32]");
 }
 
-// What decides that an axis goes is said in the model's terms.
+// The reason why an axis goes is said in the model's terms.
 TEST(ImportOnnxMends, SqueezeToADeclaredRank) {
   Proto squeeze = onnx_node("Squeeze", {"z"}, {"y"}, {}, "s");
   Proto graph = onnx_graph({onnx_node("NonZero", {"x"}, {"z"}), squeeze},
@@ -459,7 +459,7 @@ TEST(ImportOnnxMends, SamePadsOfNamedExtents) {
   }
 }
 
-// What a name stands for decides how much is padded or cut off: refused, with the node.
+// The value of a name decides how much is padded or cut off: refused, with the node.
 TEST(ImportOnnxMends, WindowsThatNeedExtents) {
   auto refused = [](const char* op, std::vector<Proto> attrs,
                     const std::vector<Proto>& weights = {}) {

@@ -216,7 +216,7 @@ TEST(ImportOnnxMl, ConstantsOfStringsMove) {
   OnnxModel imported = from_onnx(words_model({}, "picked").span(), {}, "m.onnx");
   ASSERT_EQ(imported.warnings.size(), 1U);
   EXPECT_TRUE(imported.warnings[0].message.ends_with("0 for \"cat\", 1 for \"dog\""));
-  // What encodes words knows each of them.
+  // An operator that encodes words knows each of them.
   Proto encoder = onnx_node("LabelEncoder", {"picked"}, {"y"},
                             {onnx_strings_attr("keys_strings", {"dog", "cat"}),
                              onnx_ints_attr("values_int64s", {10, 20})},

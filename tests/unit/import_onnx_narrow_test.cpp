@@ -135,7 +135,7 @@ TEST(ImportOnnxNarrow, WrongContents) {
             "with contents of 1 bytes, not 1099511627776");
 }
 
-// What moves a zero point leaves its type to it.
+// An operator that moves a zero point leaves its type to it.
 TEST(ImportOnnxNarrow, TypesOfZeroPoints) {
   Proto zero = onnx_tensor<uint8_t>("z", kInt4, {1, 1}, {0x01});
   Proto scale = onnx_tensor<float>("s", kOnnxFloat, {}, {0.5F});

@@ -1,4 +1,4 @@
-// What ONNX models become: names, extents, known elements, functions, branches, loops.
+// The programs that ONNX models become: names, extents, known elements, functions, branches, loops.
 #include <cmath>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// What `check` decides of the instances that a program needs (T13, T14, T16), and that a
-// compilation decides the same.
+// The decisions of `check` on the instances that a program needs (T13, T14, T16); a compilation
+// decides the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -217,7 +217,7 @@ Verdict checked(const std::string& program) {
   return {"", signature_of(module)->str()};
 }
 
-// What `compile` makes of it without asking `check`.
+// The verdict of `compile` without asking `check`.
 Verdict compiled(const std::string& program) {
   Module module = parse_module("test", program);
   try {

@@ -88,7 +88,7 @@ TEST(InferShared, AFailedCheckOfNewNodesLeavesNone) {
   const Function* main = module.function("main");
   EXPECT_EQ(main->type(), nullptr);
   post_order(main, [](const Expr* expr) {
-    // What an operator or a constant is does not depend on the program.
+    // The type of an operator or a constant does not depend on the program.
     if (!expr->is<Op>() && !expr->is<Constant>()) {
       EXPECT_EQ(expr->type(), nullptr) << print_short(expr);
     }

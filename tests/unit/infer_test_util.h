@@ -1,4 +1,4 @@
-// What the tests of inference share.
+// The helpers that the tests of inference share.
 #pragma once
 
 #include <string>

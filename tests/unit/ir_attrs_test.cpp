@@ -110,7 +110,7 @@ TEST(IrAttrs, Errors) {
   EXPECT_EQ(errors({{"channels", 1.5, {}}}).size(), 1u);
 }
 
-// What passes, interfaces and checks go by.
+// The meanings that passes, interfaces and checks go by.
 TEST(IrAttrs, FieldsKnowWhatTheyMean) {
   const std::vector<AttrField>& fields = attrs_schema<TestKindAttrs>().fields;
   std::vector<AttrKind> kinds;

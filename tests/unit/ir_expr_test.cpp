@@ -306,7 +306,7 @@ TEST(IrExpr, AnotherBodyKeepsTheRest) {
   EXPECT_TRUE(g->span() == f->span());
   EXPECT_EQ(with_body(f, x), f);
   EXPECT_EQ(with_body(f, {x, y}, x), f);
-  // Of other parameters, a relation of all of them is still about those that there were.
+  // With other parameters, a relation of all of them is still about those that there were.
   FunctionRef h = with_body(f, {y}, y);
   EXPECT_EQ(h->params().size(), 1u);
   ASSERT_EQ(h->constraints().size(), 1u);

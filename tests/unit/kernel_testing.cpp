@@ -121,7 +121,7 @@ std::vector<NDArray> RunnableGroups::run(size_t group, std::span<const NDArray> 
       NDArray array = run.place(k);
       buffers.push_back(array.size() == 0 ? nullptr : array.raw());
     }
-    // What a kernel writes is none of its other buffers: its code relies on it.
+    // A buffer that a kernel writes is none of its other buffers: its code relies on it.
     size_t position = 0;
     for (const lower::Buffer& buffer : kernels_[number]->buffers()) {
       if (buffer.role == lower::Buffer::Role::kScratch) continue;

@@ -108,7 +108,7 @@ TEST(OneDnn, WhatFollowsIsAStageOfItsOwn) {
   EXPECT_EQ(std::get<lower::LibraryLaunch>(lowered.launches[0]).name, "onednn.matmul");
 }
 
-// What the lowering of a group calls after it prepared it.
+// The library calls that the lowering of a group makes after it prepared it.
 std::string library_calls(const te::Computation& computation) {
   lower::LowerOptions options;
   options.onednn = true;

@@ -22,7 +22,7 @@ class LoweredRun {
   /// be counted.
   NDArray place(int32_t k);
   void run_library(const lower::LibraryLaunch& launch);
-  /// What the group gives.
+  /// The results of the group.
   std::vector<NDArray> results();
 
  private:

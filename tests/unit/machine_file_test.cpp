@@ -300,8 +300,8 @@ TEST(MachineFile, RandomBytesAreRefused) {
   }
 }
 
-// What passes the checksum because whoever changed it made a new one must still be safe: either it
-// is refused or it runs (or fails) within the machine's memory.
+// A file that passes the checksum because whoever changed it made a new one must still be safe:
+// either it is refused or it runs (or fails) within the machine's memory.
 TEST(MachineFile, ChangedStructureIsRefusedOrRunsSafely) {
   auto e = everything(false);
   ByteWriter writer;
@@ -428,7 +428,7 @@ TEST(MachineFile, CodeThatUsesWhatTheProcessorLacks) {
   }
 }
 
-// What a launch gives a kernel is compared with what its code was generated for.
+// The operands that a launch gives a kernel are compared with what its code was generated for.
 TEST(MachineFile, LaunchesGiveWhatNativeCodeTakes) {
   auto with_launch = [](std::vector<Launch::Argument> arguments, std::vector<uint32_t> dims) {
     auto e = everything(true);

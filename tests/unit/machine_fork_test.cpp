@@ -51,8 +51,8 @@ Value numbers(int64_t rows, int64_t columns) {
   return Value(x);
 }
 
-// What there is to lock: blocks of memory, tables of names, sources and constructors, plans of
-// transforms, an executable's image, the team of threads.
+// Everything that there is to lock: blocks of memory, tables of names, sources and constructors,
+// plans of transforms, an executable's image, the team of threads.
 void use_everything(const std::shared_ptr<Executable>& e, int64_t round) {
   for (int64_t i = 0; i < 50; ++i) {
     NDArray::empty({1000 + 500 * (i % 7)}, kFloat32);

@@ -301,8 +301,8 @@ TEST(MachineGraph, KernelFailuresDoNotDependOnWorkers) {
   }
 }
 
-// Of many indices that are wrong the first one is named, of launches that fail at the same time the
-// first; whoever took which tasks.
+// The first of many wrong indices is named, and the first of launches that fail at the same time,
+// whoever took which tasks.
 TEST(MachineGraph, TheFirstOfManyFailuresIsSaid) {
   auto e = std::make_shared<Executable>();
   uint32_t gather = kernel(*e, "gather", gather_kernel, true, {"index out of range"});

@@ -13,7 +13,8 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 
 Value i32(int32_t value) { return Value::scalar(value); }
 
-// What a server's programs give one another: closures of many executables, run by one machine.
+// The values that a server's programs give one another: closures of many executables, run by one
+// machine.
 TEST(MachineImage, ImagesOfForeignClosuresGoWithThem) {
   auto apply = std::make_shared<Executable>();
   Assembler g("@apply", 2, 3);

@@ -472,7 +472,7 @@ TEST(MachineInterpreter, ShapeChecksInsideDataAndReferences) {
   ref.set(list_of({5}, ref));
   EXPECT_EQ(failure(e, {good, tensor_of(3)}), wrong);
   ref.set(Value::data(nil()));
-  // What is shared is looked at once, what is deep takes no stack.
+  // Shared values are looked at once, deep ones take no stack.
   Value deep = good;
   for (int i = 0; i < 300000; ++i) {
     Value fields[] = {Value::tuple({tensor_of(6), ref}), std::move(deep)};

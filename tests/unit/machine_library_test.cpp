@@ -24,7 +24,7 @@ LibraryCase case_of(const std::string& kernel, size_t which = 0) {
   throw Error("no case of " + kernel);
 }
 
-// What is said of a call, from bytes on; empty if it runs.
+// The message about a call, from bytes on; empty if it runs.
 std::string refusal(const std::shared_ptr<Executable>& e, const std::vector<Value>& arguments) {
   try {
     auto loaded = load_executable(executable_bytes(*e), "a.rlx");
@@ -52,7 +52,7 @@ TEST(MachineLibrary, CallsThatFitRun) {
   for (const LibraryCase& each : library_cases()) EXPECT_EQ(refusal(each), "") << each.kernel;
 }
 
-// Of each operand: another type, another extent, another rank. No kernel takes all of that, and
+// Each operand gets another type, another extent, another rank. No kernel takes all of that, and
 // what it takes it runs with.
 TEST(MachineLibrary, OtherOperandsAreRefused) {
   for (const LibraryCase& each : library_cases()) {

@@ -152,7 +152,7 @@ TEST(MachineScalar, Cast) {
   }
 }
 
-// What stands in files; another order is another version of the file.
+// The numbers that stand in files; another order is another version of the file.
 TEST(MachineScalar, NumbersOfOperations) {
   EXPECT_EQ(static_cast<int>(Unary::kSigmoid), 12);
   EXPECT_EQ(static_cast<int>(Unary::kIsFinite), 31);

@@ -1,4 +1,4 @@
-// What a program leaves behind when nobody holds it any more: nothing.
+// A program leaves nothing behind when nobody holds it any more.
 #include <gtest/gtest.h>
 #include <malloc.h>
 

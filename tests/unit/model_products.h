@@ -14,8 +14,8 @@ struct Products {
   std::string where;        // those loops
 };
 
-/// Of a typed, specialised module as the machine's compiler lowers it. Kernels whose extents only a
-/// run knows are left out.
+/// The products of a typed, specialised module as the machine's compiler lowers it. Kernels whose
+/// extents only a run knows are left out.
 Products products_of(const Module& module);
 
 }  // namespace relay::testing

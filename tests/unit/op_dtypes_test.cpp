@@ -84,7 +84,7 @@ std::string difference(const NDArray& found, const NDArray& wanted, double toler
   return "";
 }
 
-/// Whether numbers of another dtype can be held against these: whole numbers of the dtype if that
+/// True if numbers of another dtype can be held against these: whole numbers of the dtype if that
 /// is an integer one.
 bool comparable(const NDArray& wanted, DType dtype) {
   if (!dtype.is_integer()) return true;
@@ -111,7 +111,7 @@ Outcome outcome(Run&& run) {
   }
 }
 
-/// What is wrong with a case, or nothing.
+/// The fault of a case, or nothing.
 std::string judge(const Case& one, const Outcome& native, const Outcome& reference,
                   const Outcome& original) {
   if (native.error != reference.error)
@@ -123,7 +123,7 @@ std::string judge(const Case& one, const Outcome& native, const Outcome& referen
   for (size_t k = 0; k < native.results.size(); ++k) {
     const NDArray &a = native.results[k], &b = reference.results[k];
     if (a.dtype() != b.dtype()) return "other dtypes";
-    // What is computed in a narrow dtype may say so in a wider result.
+    // A computation in a narrow dtype may show in a wider result.
     double tolerance =
         a.dtype().is_float() ? std::max(tolerance_of(a.dtype()), tolerance_of(one.dtype)) : 0;
     std::string why = difference(a, b, tolerance);
@@ -219,7 +219,7 @@ bool same_numbers(const Sample& a, const Sample& b) {
   return true;
 }
 
-/// Whether another dtype means another result: bits that are read anew, numbers that are drawn.
+/// True if another dtype means another result: bits that are read anew, numbers that are drawn.
 bool depends_on_dtype(const Operator& op) {
   std::string name = op.name().str();
   return name == "reinterpret" || name.starts_with("random.");

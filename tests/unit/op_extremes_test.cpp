@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kLargestDim = (int64_t{1} << 61) - 1;
-/// What 1 is when the two highest bits are lost, as of a `Dim`.
+/// A number that is 1 when the two highest bits are lost, as of a `Dim`.
 constexpr int64_t kLikeOne = (int64_t{1} << 62) + 1;
 
 /// So that what is too large fails at once.
@@ -54,7 +54,7 @@ AttrValue value_of(const Sample& sample, size_t field) {
   return sample.attrs->fields(false)[field].value;
 }
 
-/// Whether inference takes the call. Throws for a defect of ours.
+/// True if inference takes the call. Throws for a defect of ours.
 bool accepted(const Sample& sample, Name name, const AttrValue& value) {
   try {
     return refusal_of(with_attribute(sample, name, value)).empty();

@@ -178,7 +178,7 @@ TEST(OpFacts, Cost) {
   }
 }
 
-// What is defined by other operators costs what these cost.
+// An operator that is defined by others costs what these cost.
 TEST(OpFacts, OfExpansions) {
   OpCall stack = call_of("(%x: Tensor[(2, 3), float32]) { stack((%x, %x), axis=0) }");
   if (stack.op()->definition() == DefinitionKind::kExpand) {

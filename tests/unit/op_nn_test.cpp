@@ -1,4 +1,5 @@
-// What the data files under tests/op/data cannot say: blocked layouts, gradients, symbolic extents.
+// Cases that the data files under tests/op/data cannot say: blocked layouts, gradients, symbolic
+// extents.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What operators make of factors: what is derived holds on numbers.
+// The rules of operators for factors: what is derived holds on numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>

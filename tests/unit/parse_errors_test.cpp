@@ -1,4 +1,4 @@
-// What wrong programs are told, and where.
+// The messages for wrong programs, and where they point.
 #include <tests/unit/parse_helpers.h>
 
 namespace relay::parse_errors_test {

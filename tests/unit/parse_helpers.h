@@ -1,4 +1,4 @@
-// What the parser's tests share.
+// The helpers that the parser's tests share.
 #pragma once
 
 #include <gtest/gtest.h>

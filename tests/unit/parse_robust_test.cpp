@@ -189,7 +189,7 @@ TEST(ParseRobust, MutatedPrograms) {
     }
     ParseResult result = parse_text("mutated", text);
     render(result.diagnostics);
-    // What is still a program prints to the same program.
+    // A text that is still a program prints to the same program.
     if (!result.ok()) continue;
     std::string printed = print_module(result.module);
     ParseResult again = parse_text("printed", printed);

@@ -93,7 +93,7 @@ TEST(PrintParse, TextIsThatOfTvm) {
 }
 
 TEST(PrintParse, DeepestNesting) {
-  // What can be printed can be read.
+  // A program that can be printed can be read.
   using Wrap = ExprRef (*)(ExprRef inner);
   const Wrap wraps[] = {
       [](ExprRef e) -> ExprRef { return make_function({}, e); },

@@ -122,7 +122,7 @@ void expect_reduced(const Module& module, const reduce::PassCheck& check,
   if (std::getenv("RELAY_SHOW_REDUCED") != nullptr) std::cout << text << "\n";
   EXPECT_EQ(result.end, reduce::Result::End::kSmallest);
   EXPECT_LE(after, 15u) << text;
-  // What is printed fails in the same way.
+  // The printed program fails in the same way.
   ParseResult again = parse_text("printed", text);
   ASSERT_TRUE(again.ok()) << text << render(again.diagnostics);
   infer_types_or_throw(again.module);
@@ -139,7 +139,7 @@ void expect_small(const PassRef& pass, const Plant& plant, Kind kind, bool refer
   limits.seconds = seconds;
   for (uint32_t seed = 1; seed < 2000; seed += 7) {
     Module module = planted(seed, plant, references);
-    // What was planted need not matter for the result.
+    // The planted defect need not matter for the result.
     if (outcome(module, check, arguments(), limits).kind != kind) continue;
     expect_reduced(module, check, arguments(), limits, kind, pass->info().name.str());
     return;

@@ -85,7 +85,7 @@ TEST(Reduce, DataTypesAndClauses) {
   };
   reduce::Result result = reduce::reduce(module, has_match);
   EXPECT_LE(reduce::program_lines(result.module), 13u) << print_module(result.module);
-  // What is left can be read again: a match has a clause, a type a constructor.
+  // The program that is left can be read again: a match has a clause, a type a constructor.
   EXPECT_TRUE(parse_text("printed", print_module(result.module)).ok())
       << print_module(result.module);
   EXPECT_LE(result.module.types().size(), 1u) << print_module(result.module);
@@ -241,7 +241,7 @@ TEST(ReduceIsolate, Commands) {
   EXPECT_EQ(result.output.size(), reduce::kMostOutput);
   limits.seconds = 0.2;
   EXPECT_TRUE(reduce::run_command("sleep 100 & sleep 100", limits).hangs);
-  // What a command leaves behind does not hold it up.
+  // A process that a command leaves behind does not hold it up.
   limits.seconds = 20;
   EXPECT_EQ(reduce::run_command("sleep 100 & exit 3", limits).exit_code, 3);
 }

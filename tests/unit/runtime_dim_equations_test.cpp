@@ -133,7 +133,7 @@ TEST(DimEquations, TermsWithoutValue) {
   EXPECT_EQ(solve(c, 2, {{n, 2}, {wide, 3}}), "unsolved");
 }
 
-// What others may tell is left open where there are others.
+// A name that others may tell is left open where there are others.
 TEST(DimEquations, UntoldNames) {
   Code c;
   uint32_t n = c.name(0), m = c.name(1);
@@ -184,7 +184,7 @@ TEST(DimEquations, AgreeWithEnumeration) {
       return values;
     };
     std::vector<Equation> equations;
-    // Of some numbers, mostly, so that there are solutions.
+    // Equations that some numbers solve, mostly, so that there are solutions.
     int64_t hidden[kNames] = {pick(5), pick(5), pick(5)};
     auto values = value_of(hidden);
     int count = 1 + pick(3);
@@ -218,7 +218,7 @@ TEST(DimEquations, AgreeWithEnumeration) {
       ++refused;
       EXPECT_FALSE(exists) << round << " " << first;
     }
-    // What is accepted may need larger numbers than were tried, so these are tried as told.
+    // Accepted equations may need larger numbers than were tried, so these are tried as told.
     if (first == "accepted" && !exists) {
       std::vector<std::optional<int64_t>> told;
       solve(c, kNames, equations, true, &told);

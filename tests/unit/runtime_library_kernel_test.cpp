@@ -1,4 +1,4 @@
-// What library kernels ask of their host, and what memory they take.
+// The demands of library kernels on their host, and the memory that they take.
 #include <gtest/gtest.h>
 
 #include <relay/runtime/library_kernel.h>

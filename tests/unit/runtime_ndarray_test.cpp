@@ -185,7 +185,7 @@ TEST(RuntimeNDArray, UniformIsOneElementUntilItIsCopied) {
     EXPECT_TRUE(plain.is_contiguous() && !plain.is_uniform());
     EXPECT_TRUE(bit_equal(plain, NDArray::empty(shape, kInt32)) || plain.size() == 1);
   }
-  // What leaves is dense, since it may be written to.
+  // An array that leaves is dense, since it may be written to.
   dlpack::ManagedTensor* exported = dlpack::export_array(uniform);
   EXPECT_NE(exported->tensor.strides[1], 0);
   exported->deleter(exported);

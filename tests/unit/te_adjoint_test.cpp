@@ -176,7 +176,7 @@ TEST(Adjoint, OfSymbolicExtents) {
   EXPECT_GT(count, 500);
 }
 
-// What lowering makes of derived gradients.
+// Derived gradients, as lowering makes them.
 TEST(Adjoint, Lowered) {
   std::map<std::string, int> seen;
   for_each_case([&](const std::string& file, const LowerCase& one) {

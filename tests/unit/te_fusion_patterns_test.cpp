@@ -65,7 +65,7 @@ std::map<std::string, std::string> declared_patterns() {
 }
 
 TEST(TeFusionPatterns, AreThoseOfTvmButFor) {
-  // What is derived where TVM declares something else.
+  // Patterns that are derived where TVM declares something else.
   const std::map<std::string, std::string> kDifferent = {
       // No library function: a value for each element.
       {"arange", "broadcast"},

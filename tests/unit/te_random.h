@@ -177,7 +177,7 @@ class RandomComputation {
       indices_.insert(indices_.end(), k.begin(), k.end());
       Scalar x = value(dtype, depth - 1);
       indices_.resize(before);
-      // What depends on the fold's axes must not be used outside of it.
+      // An expression that depends on the fold's axes must not be used outside of it.
       pool_.resize(pool);
       return x;
     };

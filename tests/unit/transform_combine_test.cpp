@@ -73,7 +73,7 @@ const Case kCases[] = {
     {"CombineParallelDense(to_batch=False, min_num_branches=2)", "nn.dense", 1, 1,
      "def @main(%x: Tensor[(4, 3), float32], %u: Tensor[(4, 3), float32], %v: Tensor[(2, 3), "
      "float32], %a: float32) { (%a + nn.dense(%x, %u), %a + nn.dense(%x, %v)) }"},
-    // What one branch is subtracted from is another thing than what is subtracted from it.
+    // A branch that is subtracted is another thing than one that is subtracted from.
     {"CombineParallelDense(to_batch=False, min_num_branches=2)", "subtract", 2, 0,
      "def @main(%x: Tensor[(4, 3), float32], %u: Tensor[(4, 3), float32], %v: Tensor[(4, 3), "
      "float32], %a: Tensor[(4), float32]) {"

@@ -78,7 +78,7 @@ TEST(PassContextNote, ASequenceRunsWhatAPassRequires) {
   std::vector<std::string> ran;
   for (const PassTrace& pass : *context.trace) ran.push_back(pass.pass.str());
   EXPECT_EQ(ran, (std::vector<std::string>{"InferType", "FoldConstant", "mine"}));
-  // What is not enabled requires nothing, and alone a pass requires nothing either.
+  // A pass that is not enabled requires nothing, and alone a pass requires nothing either.
   context.trace->clear();
   context.disabled_passes = {"mine"};
   (*make_sequential({recorder("mine", 0, log, {"FoldConstant"})}))(module, context);

@@ -22,7 +22,7 @@ Module typed(const std::string& text) {
   return module;
 }
 
-// What ToANormalForm does where it does not look first.
+// The work of ToANormalForm where it does not look first.
 FunctionRef bound(const FunctionRef& old) {
   FunctionRef function = without_waiting_nodes(old);
   Regions regions(function.get());

@@ -1,4 +1,4 @@
-// What each pass makes of small programs, and what it leaves alone.
+// Small programs after each pass, and what it leaves alone.
 #include <gtest/gtest.h>
 
 #include <relay/infer/infer.h>

@@ -88,7 +88,8 @@ TEST(VmAlignment, InputsBeginAnywhere) {
   }
 }
 
-// What is written begins at a line; of what is read nothing is said but the elements' alignment.
+// Memory that is written begins at a line; of what is read nothing is said but the elements'
+// alignment.
 TEST(VmAlignment, CodeIsToldOfOutputsAlone) {
   const Value x(numbers({33, 40}, kFloat32));
   const std::vector<Value> values{x, x};

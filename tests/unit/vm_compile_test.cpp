@@ -1,4 +1,4 @@
-// What the compiler of the machine writes.
+// The code that the compiler of the machine writes.
 #include <gtest/gtest.h>
 
 #include <relay/eval/eval.h>

@@ -86,7 +86,7 @@ TEST_F(EqualNumbers, FoldConstant) {
   Module folded = (*create_pass("FoldConstant"))(module);
   std::string printed = print_module(folded);
   EXPECT_NE(printed.find("Constant(5, (1000000000), float32)"), std::string::npos) << printed;
-  // What is not equal numbers, or takes long to find out, is left for the run.
+  // An expression that is not equal numbers, or takes long to find out, is left for the run.
   for (const char* body :
        {"concatenate((Constant(1, (1000000000), int8), Constant(2, (1), int8)))",
         "sum(Constant(1.5, (1000000, 1000000), float32))",

@@ -19,7 +19,7 @@ import relay
 WHEELS = Path(os.environ["RELAY_WHEELS"])
 PACKAGE = Path(relay.__file__).resolve().parent
 CORE = Path(relay._core.__file__)
-# What manylinux_2_36 promises, and what lies in the wheel itself.
+# The libraries that manylinux_2_36 promises, and those in the wheel itself.
 SYSTEM = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 
@@ -106,7 +106,7 @@ def test_command(tmp_path):
 
 
 def test_a_second_copy(tmp_path):
-    """What comes first on the path is what is imported, whole: module, version and extension of one copy."""
+    """The copy that comes first on the path is the one that is imported, whole: module, version and extension of one copy."""
     shutil.copytree(PACKAGE, tmp_path / "relay", symlinks=True)
     text = "import relay; print(relay.__file__, relay._core.__file__, relay.__version__, sep='\\n'); x = relay.var('x'); import relay.transform"
     done = python("import sys; " + text, PYTHONPATH=str(tmp_path))

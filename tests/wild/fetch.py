@@ -11,7 +11,7 @@ import zipfile
 
 from packages import Mistake
 
-# What pip says where it reaches nobody; everything else that goes wrong is a mistake of somebody's.
+# The words of pip where it reaches nobody; everything else that goes wrong is a mistake of somebody's.
 UNREACHABLE = re.compile(
     r"connection broken by|ConnectionError|ConnectTimeout|NewConnectionError|NameResolutionError|ProxyError|SSLError|ReadTimeout"
     r"|Network is unreachable|Temporary failure in name resolution")

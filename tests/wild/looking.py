@@ -1,4 +1,4 @@
-"""What becomes of one model: it is compiled once with its extents open, run at each size, compared with ONNX Runtime, timed."""
+"""The examination of one model: it is compiled once with its extents open, run at each size, compared with ONNX Runtime, timed."""
 
 import os
 import pathlib
@@ -72,7 +72,7 @@ def says_nothing(outputs):
 
 
 def first_error(text, path):
-    """What the command said, in one line and without the folder of the model."""
+    """The message of the command, in one line and without the folder of the model."""
     lines = [line for line in text.splitlines() if line.strip()]
     chosen = next((line for line in lines if line.startswith(("error:", "internal error"))), lines[-1] if lines else "nothing was said")
     return chosen.removeprefix("error: ").replace(f"{path}: ", "").replace(str(path), path.name).strip()

@@ -15,7 +15,7 @@
 
 namespace relay::tool {
 
-/// What a function wants.
+/// The parameters that a function wants.
 struct Parameters {
   std::string function;            // its name without the sigil
   std::vector<std::string> names;  // without theirs
@@ -26,7 +26,7 @@ struct Parameters {
 /// The parameters of a function with their types, if it has a signature yet.
 Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signature);
 
-/// What is given: `--arg` and `--params`, see `relay run --help`.
+/// The values that are given: `--arg` and `--params`, see `relay run --help`.
 struct Given {
   std::vector<std::string> args;
   std::vector<std::string> params;

@@ -1,4 +1,4 @@
-// What the sub-commands of `relay` share.
+// The parts that the sub-commands of `relay` share.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a chosen sub-command does, and what it leaves: the exit code of an action that does not
+/// The action of a chosen sub-command, and what it leaves: the exit code of an action that does not
 /// throw.
 struct Context {
   std::map<const CLI::App*, std::function<void()>> actions;

@@ -32,7 +32,7 @@ void add_level_option(CLI::App& command, NativeOptions& options);
 void add_winograd_option(CLI::App& command, NativeOptions& options);
 void add_native_options(CLI::App& command, NativeOptions& options);
 
-/// Whether a path names a file that `relay compile` wrote, or such a file comes in for "-".
+/// True if a path names a file that `relay compile` wrote, or such a file comes in for "-".
 bool is_model_file(const std::string& path);
 
 /// A program that is ready to be called.

@@ -31,7 +31,7 @@ std::string attribute_line(const AttrsSchema& schema, size_t i) {
   return fmt::format("{}: {} {}", field.name.view(), type, value);
 }
 
-// What each word of a choice says; `mark` stands before each.
+// A line for each word of a choice; `mark` stands before each.
 std::string word_lines(const AttrField& field, std::string_view mark) {
   std::string text;
   for (const AttrWord& word : field.words)
@@ -114,8 +114,8 @@ std::vector<Program> read_examples(const Operator& op) {
   return examples;
 }
 
-// What an operator calculates with narrow floats in, by the definition of the calls in an example;
-// nothing where that is no wider than they are.
+// The dtype that an operator calculates with narrow floats in, by the definition of the calls in an
+// example; nothing where that is no wider than they are.
 std::optional<DType> calculates_in(const Operator* op, const Program& example) {
   std::optional<DType> widest;
   for (const OpCall& call : calls_of(op, example)) {
@@ -135,7 +135,7 @@ std::optional<DType> calculates_in(const Operator* op, const Program& example) {
   return widest;
 }
 
-// What passes are told of a call.
+// The facts that passes are told of a call.
 std::string facts(const OpCall& call) {
   LayoutRule layout = layout_rule(call);
   QuantisedRule quantised = quantised_rule(call);

@@ -77,7 +77,7 @@ void emit_graphs(const OptOptions& options) {
   if (!observer) print_out(graphs_text(graphs));
 }
 
-// What became of a program's kernels, one after the other.
+// Prints what became of a program's kernels, one after the other.
 void emit(const OptOptions& options) {
   ProgramSource source = read_source(options.program);
   Progress progress("compiling " + options.program);

@@ -1,4 +1,4 @@
-// What `--profile` prints.
+// The report that `--profile` prints.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ namespace relay::tool {
 
 namespace {
 
-// What stays an argument of the program once its constants are in it.
+// The values that stay arguments of the program once its constants are in it.
 std::vector<Value> arguments_of(Bound& bound) {
   std::vector<Value> rest;
   for (size_t i = 0; i < bound.values.size(); ++i) {

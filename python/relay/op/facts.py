@@ -10,7 +10,7 @@ from .._core import Op, RelayError
 
 __all__ = ["columns", "get_attr", "has_attr", "reset_attr", "set_attr"]
 
-# What Python attached: for each operator and key the values by level.
+# Facts that Python attached: for each operator and key the values by level.
 _attached: dict[tuple[Op, str], dict[int, Any]] = {}
 
 

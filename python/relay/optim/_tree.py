@@ -157,7 +157,7 @@ class _Walk:
         return made
 
     def _clause(self, params: list[Var], scalars: list[Var], constructor: Any, types: list[Type]) -> Clause:
-        """What becomes of values of one constructor. All trees have the same constructors at the same places."""
+        """The clause for values of one constructor. All trees have the same constructors at the same places."""
         variables = [[Var(f"field{i}_{j}", t) for j, t in enumerate(types)] for i in range(len(params))]
         patterns = [PatternConstructor(constructor, [PatternVar(v) for v in row]) for row in variables]
         fields: list[Expr] = [

@@ -161,7 +161,7 @@ def _number(bound: float | int) -> int:
 
 
 class _Meaning:
-    """What operations on parts of a term give; `other` stands for those that are not in it."""
+    """The results of operations on parts of a term; `other` stands for those that are not in it."""
 
     def __init__(self, add: Any, scale: Any, other: Any, **operations: Any) -> None:
         self.add, self.scale, self.other, self.operations = add, scale, other, operations

@@ -25,7 +25,7 @@ class MeasureErrorNo(enum.IntEnum):
 
 
 class MeasureInput(NamedTuple):
-    """What is measured."""
+    """The subject of a measurement."""
 
     target: Any
     task: Any
@@ -33,7 +33,7 @@ class MeasureInput(NamedTuple):
 
 
 class MeasureResult(NamedTuple):
-    """What a measurement gave."""
+    """The result of a measurement."""
 
     costs: Any
     error_no: int

@@ -114,7 +114,7 @@ class GraphModule:
         return self._outputs
 
     def get_input(self, index: Any, out: Any = None) -> Any:
-        """What an input was set to."""
+        """The value that an input was set to."""
         if self._is_weight(index) and self._weights is not None:
             return self._hand(self._replaced.get(index, self._weights.values[index]), out)
         return self._hand(self._inputs[self._at(index)], out)
@@ -175,7 +175,7 @@ class GraphModule:
                 self._inputs[at] = array(np.zeros(tuple(wanted.shape), "float32")).astype(wanted.dtype)
 
 
-# What scripts ask a module of an executor for.
+# Functions that scripts ask a module of an executor for.
 _FUNCTIONS = ("run", "set_input", "get_input", "get_output", "get_num_outputs", "get_num_inputs", "get_input_index", "get_input_info", "load_params")
 
 

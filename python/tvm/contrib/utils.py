@@ -30,7 +30,7 @@ class TempDirectory:
         return os.path.join(self.temp_dir, name)
 
     def listdir(self) -> list[str]:
-        """What is in it."""
+        """The names of the files in it."""
         return os.listdir(self.temp_dir)
 
     def remove(self) -> None:

@@ -59,7 +59,7 @@ __all__ = [
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
-    """Whether two programs, types or containers of such are the same but for the names of what they bind."""
+    """True if two programs, types or containers of such are the same but for the names of what they bind."""
     return _relay.structural_equal(lhs, rhs, map_free_vars) or _difference(lhs, rhs, map_free_vars) is None
 
 
@@ -121,7 +121,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load_json(json_str: str) -> Any:
-    """What `save_json` wrote. Raises RelayError for other documents, TVM's own among them."""
+    """The object that `save_json` wrote. Raises RelayError for other documents, TVM's own among them."""
     import io
 
     try:

@@ -1,4 +1,4 @@
-"""What integers stand for: ``scale * (integer - zero_point)``."""
+"""The numbers that integers stand for: ``scale * (integer - zero_point)``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TupleAffineType(AffineType):
 
 
 class TypeMap(dict[Any, AffineType]):
-    """What expressions stand for, by expression; an expression is found by identity."""
+    """The affine types of expressions, by expression; an expression is found by identity."""
 
 
 def attach(op: Any, function: Any, optional: bool) -> None:

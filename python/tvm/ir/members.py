@@ -12,12 +12,12 @@ from .._absent import missing_method, missing_property
 
 
 def _same_as(self: Any, other: Any) -> bool:
-    """Whether both are one object."""
+    """True if both are one object."""
     return self is other
 
 
 def _same_term(self: Dim, other: Any) -> bool:
-    """Whether both are the same term: extents have no objects of their own."""
+    """True if both are the same term: extents have no objects of their own."""
     return isinstance(other, (Dim, int)) and bool(self == other)
 
 
@@ -102,7 +102,7 @@ def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
     raise KeyError(f"no constructor has tag {tag}")
 
 
-# What `relay` itself says: the type that is written.
+# The answer of `relay` itself: the type that is written.
 _written_result = _relay.Function.ret_type
 
 

@@ -10,7 +10,7 @@ from relay import _core
 
 from .op_patterns import PATTERNS
 
-# What scripts attached to operators: (operator, key) to level and value.
+# Facts that scripts attached to operators: (operator, key) to level and value.
 _attached: dict[tuple[str, str], tuple[int, Any]] = {}
 
 # Keys that mean something to the compiler: what makes it take a value (None: taken away), with the level, or raises.
@@ -37,7 +37,7 @@ def _get(op_name: str) -> Op:
 
 
 def _get_attr(self: Op, attr_name: str) -> Any:
-    """What a script attached under this key, or the declaration says of it (TOpPattern, TOpIsStateful); None if nothing."""
+    """The value that a script attached under this key, or that the declaration has (TOpPattern, TOpIsStateful); None if nothing."""
     if (self.name, attr_name) in _attached:
         return _attached[self.name, attr_name][1]
     known = known_facts.get(attr_name)

@@ -9,7 +9,7 @@ from relay import Span
 
 
 class SourceName(str):
-    """What a piece of source text is called."""
+    """The name of a piece of source text."""
 
     def __new__(cls, name: str) -> SourceName:
         return super().__new__(cls, name)

@@ -34,7 +34,7 @@ class NameSupply:
         return made
 
     def contains_name(self, name: str, add_prefix: bool = True) -> bool:
-        """Whether the name is taken."""
+        """True if the name is taken."""
         return self._full(name, add_prefix) in self._used
 
 

@@ -49,13 +49,13 @@ class PassContext(_passes.PassContext):
             if key not in _NO_EFFECT and not str(key).startswith(_NO_EFFECT_UNDER):
                 raise AttributeError(_unknown_key(key, own))
         kept = {key: value for key, value in (config or {}).items() if key in own}
-        # What Relay has not need not be kept from running.
+        # Passes that Relay has not need not be kept from running.
         disabled = [name for name in disabled_pass or () if _core.is_pass_name(name)]
         super().__init__(opt_level, list(required_pass or ()), disabled, list(instruments or ()), kept, False, bool(trace))
 
     @property
     def config(self) -> dict[str, Any]:
-        """What was given, whether it changes anything here or not."""
+        """The settings that were given, whether they change anything here or not."""
         return {**super().config, **self._elsewhere}
 
     def __exit__(self, *exc: Any) -> None:
@@ -73,7 +73,7 @@ class PassContext(_passes.PassContext):
         return _passes.PassContext.list_configs()
 
 
-# What `override_instruments` did in this thread: contexts, and those that stand in for them with other instruments.
+# Overrides by `override_instruments` in this thread: contexts, and those that stand in for them with other instruments.
 _overrides = threading.local()
 
 

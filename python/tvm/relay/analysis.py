@@ -34,7 +34,7 @@ operations_distribution = _submodule("operations_distribution", analyze_operatio
 
 
 def get_calibration_data(mod: IRModule, data: Any) -> Any:  # type: ignore[no-redef]
-    """What goes into the functions of code generators that ``main`` calls, and what comes out of them, as arrays in lists
+    """The values that go into the functions of code generators that ``main`` calls, and come out of them, as arrays in lists
     ``inputs`` and ``outputs`` by global variable."""
     plain = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in data.items()}
     found = _calibration_data(mod, plain)

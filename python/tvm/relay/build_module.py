@@ -89,7 +89,7 @@ class Weights:
 
 
 class FactoryModule(Module):
-    """What `build` gives: ``lib["default"](device)`` goes into a GraphModule; it also unpacks as (graph, lib, params)."""
+    """The result of `build`: ``lib["default"](device)`` goes into a GraphModule; it also unpacks as (graph, lib, params)."""
 
     def __init__(self, program: Executable, mod: IRModule, target: Any, params: Mapping[str, Any], name: str) -> None:
         super().__init__(program)
@@ -178,15 +178,15 @@ class BuildModule:
         return optimize(mod, target, params)
 
     def get_graph_json(self) -> str:
-        """Of what was built. Raises RuntimeError before."""
+        """The graph of what was built, as text. Raises RuntimeError before."""
         return self._required().get_graph_json()
 
     def get_module(self) -> Module:
-        """Of what was built. Raises RuntimeError before."""
+        """The module that was built. Raises RuntimeError before."""
         return self._required().get_lib()
 
     def get_params(self) -> dict[str, Any]:
-        """Of what was built. Raises RuntimeError before."""
+        """The parameters of what was built. Raises RuntimeError before."""
         return self._required().get_params()
 
     def _required(self) -> FactoryModule:

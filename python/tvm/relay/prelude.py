@@ -35,7 +35,7 @@ class Prelude:
         return self._arrays[dtype]
 
     def get_name(self, canonical: str, dtype: str) -> str:
-        """What a name of the tensor arrays is called for a dtype: `tensor_take` is `tensor_take_float32`."""
+        """The form of a name of the tensor arrays for a dtype: `tensor_take` is `tensor_take_float32`."""
         return self._of(dtype).get_name(canonical)
 
     def get_global_var(self, canonical: str, dtype: str) -> Any:
@@ -55,7 +55,7 @@ class Prelude:
         return self._of(dtype).get_ctor(canonical)
 
     def get_name_static(self, canonical: str, dtype: str, shape: Any, batch_dim: int | None = None) -> str:
-        """What a name of the arrays of one shape is called."""
+        """The form of a name of the arrays of one shape."""
         return StaticTensorArrayOps(self, dtype, shape, batch_dim).get_name(canonical)
 
     def get_global_var_static(self, canonical: str, dtype: str, shape: Any, batch_dim: int | None = None) -> Any:
@@ -89,7 +89,7 @@ class TensorArrayOps:
             raise
 
     def get_name(self, canonical: str) -> str:
-        """What a name is called for this dtype."""
+        """The form of a name for this dtype."""
         if canonical == "tensor_t":
             return f"tensor_{self.dtype}_t"
         return f"{canonical}_{self.dtype}"

@@ -12,7 +12,7 @@ from .. import _absent
 
 
 class _annotate:  # noqa: N801 (a module of TVM)
-    """What annotations are made of."""
+    """The parts of annotations."""
 
     QAnnotateKind = QAnnotateKind
 

@@ -39,7 +39,7 @@ class StaticTensorArrayOps:
         return "_".join("any" if _known(extent) is None else str(_known(extent)) for extent in self.shape) or "scalar"
 
     def get_name(self, canonical: str) -> str:
-        """What a name is called for this dtype and shape."""
+        """The form of a name for this dtype and shape."""
         if canonical == "tensor_t":
             return f"static_tensor_{self.dtype}_{self._shape_name()}_t"
         batch = "batch1_" if self.batch_dim == 1 and canonical not in ("tensor_constructor", "tensor_nil") else ""
@@ -58,7 +58,7 @@ class StaticTensorArrayOps:
         return self.prelude.mod.get_constructor(self.get_name(canonical))
 
     def is_cached(self, name: str) -> bool:
-        """Whether the function of a canonical name is defined."""
+        """True if the function of a canonical name is defined."""
         return self.get_name(name) in self.prelude.mod
 
     # Text.

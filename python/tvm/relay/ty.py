@@ -10,7 +10,7 @@ from relay.ty import __all__ as __all__
 
 
 def is_dynamic(tensor_type: _AnyType) -> bool:
-    """Whether an extent of the type is known only when the program runs. Raises TypeError for what is no type."""
+    """True if an extent of the type is known only when the program runs. Raises TypeError for what is no type."""
     if not isinstance(tensor_type, _relay.Type):
         raise TypeError(f"is_dynamic asks about a type, not {type(tensor_type).__name__}")
     work = [tensor_type]

@@ -52,12 +52,12 @@ class Module:
 
     def __init__(self, handle: Any) -> None:
         self.program: _relay.Executable = handle.program if isinstance(handle, Module) else handle
-        # What became constants of the program, where it was built in this process.
+        # The weights that became constants of the program, where it was built in this process.
         self.weights: Weights | None = handle.weights if isinstance(handle, Module) else None
 
     @property
     def type_key(self) -> str:
-        """What kind of module it is."""
+        """The kind of the module."""
         return "relay"
 
     @property
@@ -110,5 +110,5 @@ def load_module(path: Any, fmt: str = "") -> Module:
 
 
 def enabled(target: str) -> bool:
-    """Whether code can be made for a target: CPUs."""
+    """True if code can be made for a target: CPUs."""
     return target.split(" ")[0] in ("llvm", "cpu")

@@ -37,13 +37,13 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether programs can run on it."""
+        """True if programs can run on it."""
         return self.device_type == Device.kDLCPU
 
     def _unknown(self) -> None:
         """None: it says nothing of itself, since no program runs on it."""
 
-    # What TVM tells of a device, and gives None for where it cannot.
+    # Properties that TVM tells of a device, and gives None for where it cannot.
     compute_version = device_name = max_threads_per_block = warp_size = max_shared_memory_per_block = multi_processor_count = property(_unknown)
     max_clock_rate = max_thread_dimensions = api_version = driver_version = l2_cache_size_bytes = total_global_memory = property(_unknown)
     available_global_memory = property(_unknown)

@@ -16,7 +16,7 @@ class _Meta(type):
 
 
 class Object(metaclass=_Meta):
-    """What `isinstance` asks for: nodes, types, modules, arrays and values are objects."""
+    """The class that `isinstance` asks for: nodes, types, modules, arrays and values are objects."""
 
 
 class ObjectGeneric:

@@ -1,4 +1,4 @@
-"""What kernels of a run took."""
+"""The times of a run's kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Report:
 
     @classmethod
     def from_json(cls, s: str) -> Report:
-        """What `json` gave."""
+        """The report whose text `json` gave."""
         return cls(**json.loads(s))
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:

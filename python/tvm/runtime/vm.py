@@ -50,7 +50,7 @@ class Executable(Module):
 
     @property
     def stats(self) -> str:
-        """What it is, in words."""
+        """A description in words."""
         return f"a compiled program for {self.program.target}: {', '.join(self.globals)}"
 
     @property

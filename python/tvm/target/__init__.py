@@ -56,7 +56,7 @@ class Target:
 
     @property
     def keys(self) -> list[str]:
-        """What the target is, in general words."""
+        """General words for the target."""
         own = str(self._attrs.get("keys", "")).split(",")
         return [word for word in own if word] + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])
 
@@ -248,7 +248,7 @@ def create(target: Any) -> Target:
 
 
 def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> dict[str, Any]:
-    """What a build would be made for."""
+    """The settings that a build would be made for."""
     made, host = Target.canon_target_and_host(target, target_host)
     return {"machine": Target.machine_of(made), "target": made, "host": host, "opt_level": ctxt.opt_level}
 

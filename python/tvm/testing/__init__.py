@@ -51,7 +51,7 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-07, atol: float 
 
 
 def device_enabled(target: Any) -> bool:
-    """Whether programs can be compiled for a target and run here."""
+    """True if programs can be compiled for a target and run here."""
     kind = target["kind"] if isinstance(target, dict) else str(target).split(" ")[0]
     return enabled(kind)
 
@@ -113,7 +113,7 @@ def _function(fixture_made: Any) -> Any:
 
 
 def joined(fixture_made: Any) -> Any:
-    """What `parameters` knows of a fixture; None for everything else."""
+    """The note of `parameters` about a fixture; None for everything else."""
     if fixture_made is None:
         return None
     try:

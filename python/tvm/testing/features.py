@@ -1,4 +1,4 @@
-"""What tests may need: decorators that skip a test where it is missing."""
+"""Features that tests may need: decorators that skip a test where it is missing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Feature:
         self.missing = missing or f"{name} is not there"
 
     def is_present(self) -> bool:
-        """Whether it is there."""
+        """True if it is there."""
         found = self._there()
         return found if isinstance(found, bool) else False
 

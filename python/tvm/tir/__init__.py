@@ -68,7 +68,7 @@ class IntImm(int):
         return int(self)
 
     def same_as(self, other: object) -> bool:
-        """Whether both are the same number: extents have no objects of their own."""
+        """True if both are the same number: extents have no objects of their own."""
         return isinstance(other, int) and int(self) == int(other)
 
 

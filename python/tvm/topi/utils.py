@@ -42,7 +42,7 @@ def get_float_tuple(in_tuple: Any) -> tuple[float, ...]:
 
 
 def equal_const_int(expr: Any, value: int) -> bool:
-    """Whether an extent is known and has this value."""
+    """True if an extent is known and has this value."""
     return isinstance(expr, int) and int(expr) == value
 
 
@@ -97,17 +97,17 @@ def get_shape(src_shape: Sequence[Any], src_layout: str, dst_layout: str) -> tup
 
 
 def is_empty_shape(shape: Sequence[Any]) -> bool:
-    """Whether an extent is 0."""
+    """True if an extent is 0."""
     return any(equal_const_int(extent, 0) for extent in shape)
 
 
 def is_dynamic_shape(shape: Sequence[Any]) -> bool:
-    """Whether an extent is not known."""
+    """True if an extent is not known."""
     return any(not isinstance(extent, int) for extent in shape)
 
 
 def is_target(names: Any) -> bool:
-    """Whether the target in force is of one of these kinds."""
+    """True if the target in force is of one of these kinds."""
     from ..target import Target
 
     current = Target.current(allow_none=True)

@@ -36,7 +36,7 @@ void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame)
   const int64_t vector_bytes = frame.target.vector_bytes();
   ContractionPlan plan = lower::plan_contraction(contraction, vector_bytes);
   if (auto turned = lower::for_few_columns(contraction, vector_bytes)) {
-    // Whether there are few columns is known at run time only: both ways.
+    // The number of columns is known at run time only: both ways.
     ContractionPlan for_few = lower::plan_contraction(*turned, vector_bytes);
     llvm::Value* columns = frame.dim(plan.columns.extent);
     llvm::Value* few = frame.b.CreateICmpSLE(columns, frame.int64(lower::few_columns(plan.lanes)));
@@ -47,7 +47,7 @@ void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame)
   }
   Dim rows = plan.rows.extent;
   if (!rows.is_int() && !plan.dots && !plan.rhs_packed) {
-    // Whether there are few rows is known at run time only: both ways.
+    // The number of rows is known at run time only: both ways.
     ContractionPlan for_few = lower::plan_contraction(contraction, vector_bytes, /*few_rows=*/true);
     if (for_few.dots || for_few.rhs_direct) {
       llvm::Value* few = frame.b.CreateICmpSLE(frame.dim(rows), frame.int64(lower::kFewRows));
@@ -285,7 +285,7 @@ void ContractionEmitter::run() {
         least(add(task_.tile_begin, n(plan_.tiles_in_block)), dim(plan_.row_tiles.pieces));
     task_.first_row = piece_begin(plan_.row_tiles, task_.tile_begin);
     task_.first_column = mul(piece_begin(plan_.panels, task_.panel_begin), n(plan_.lanes));
-    // What is used in several passes is computed in front of them.
+    // A value that is used in several passes is computed in front of them.
     for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
       if (factor->packed) batch_part(factor->packed->offset);
       if (!factor->load) continue;

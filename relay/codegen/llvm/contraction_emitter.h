@@ -30,7 +30,7 @@ class ContractionEmitter {
  private:
   using Value = llvm::Value;
 
-  // Of the task at hand.
+  // Values of the task at hand.
   struct Task {
     Value* panel_begin = nullptr;  // numbers of panels and tiles
     Value* panel_end = nullptr;
@@ -105,13 +105,13 @@ class ContractionEmitter {
   LaneLoad lane_load(Value* column, bool may_end);
   /// In memory form; `along` is the folded axes' part of the offset.
   Value* load_lanes(const LaneLoad& lanes, Value* along);
-  /// What stands where conditions do not hold, in memory form.
+  /// The element that stands where conditions do not hold, in memory form.
   Value* fill_of(const LinearLoad& load, unsigned lanes);
-  /// Of the elements of two vectors those from `first` on.
+  /// Every other element of two vectors, from `first` on.
   Value* every_other(Value* low, Value* high, int first);
   /// Elements two apart from `start`, `start` + 1 … on: a vector of each, in memory form.
   std::vector<Value*> load_taps(Value* start, size_t count);
-  /// Whether no piece reaches out of the tensor while `along` is between the two.
+  /// True if no piece reaches out of the tensor while `along` is between the two.
   Value* stays_inside(const LaneLoad& lanes, Value* least_along, Value* greatest_along);
 
   // contraction_windows.cpp
@@ -134,7 +134,7 @@ class ContractionEmitter {
 
   // contraction_pack.cpp
   void pack_rhs();
-  // Of a panel whose rows are `width` long, from a vector of it on.
+  // Packs a panel whose rows are `width` long, from a vector of it on.
   void pack_linear(Value* first_column, int64_t vectors, Value* width, Value* panel,
                    const std::optional<Window>& window);
   /// Folded axes as loops go through them; conditions are known in front of number `decided`.
@@ -214,7 +214,7 @@ class ContractionEmitter {
   void prefetch_rows_ahead(const LeftLines& lines, int64_t rows, Value* k);
   /// Where rows of the left factor begin, for one that is read directly.
   std::vector<Value*> direct_rows(int64_t rows, Value* first_row, Value* k_from);
-  /// Of the vectors of a panel, those lanes that are columns; null: all.
+  /// The lanes of a panel's vectors that are columns; null: all.
   std::vector<Value*> column_masks(int64_t vectors, Value* first_column);
   /// Lines that the epilogue needs come while the sums are formed.
   void prefetch_epilogue(int64_t rows, int64_t vectors, Value* first_row, Value* first_column);
@@ -232,7 +232,7 @@ class ContractionEmitter {
     int32_t buffer;
   };
   void pack_group_lines(const GroupLines& lines, Value* panel, int64_t vectors);
-  /// Whether groups of so many vectors of columns are joined from rows of 64 bytes, which are read
+  /// True if groups of so many vectors of columns are joined from rows of 64 bytes, which are read
   /// whole.
   bool joins_bytes(int64_t vectors) const;
   /// Bytes of neighbouring vectors of columns, with one load.
@@ -248,7 +248,7 @@ class ContractionEmitter {
   Value* load_groups(const RightLine& line, Value* at);
   /// A group of a row in each lane; with fewer `steps` than a group has the others are 0.
   Value* load_left_group(const LeftLines& lines, int64_t row, Value* k, int64_t steps);
-  /// What products of a step are made of: the columns' vectors, and those of rows. Where the target
+  /// The operands of a step's products: the columns' vectors, and those of rows. Where the target
   /// multiplies pairs of 16 bits alone, groups of 4 are taken apart.
   struct Products {
     std::vector<Value*> columns;
@@ -285,8 +285,8 @@ class ContractionEmitter {
   /// Address of an element of the output that is contiguous along columns.
   Value* out_line(Value* row, Value* column);
   Value* multiply_add(Value* a, Value* b, Value* sum);
-  /// Whether all lanes of a tile's last vector are columns, where the lanes of the vector that is
-  /// cut are known; else null.
+  /// A bool that is true if all lanes of a tile's last vector are columns, where the lanes of the
+  /// vector that is cut are known; else null.
   Value* last_vector_is_whole(Value* first_column, size_t vectors);
   /// Stores a vector of results in lanes that are columns: all without a mask.
   void store_columns(Value* result, Value* at, DType type, Value* mask, Value* whole);

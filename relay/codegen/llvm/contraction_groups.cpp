@@ -286,7 +286,7 @@ llvm::Value* ContractionEmitter::multiply_add(const RowOfProducts& row, const Pr
       sum = add_pairs(row.pairs[i], products.pairs[column][i], sum);
     return sum;
   }
-  // Of bytes the first factor has no sign.
+  // For bytes the first factor has no sign.
   Value *first = row.row, *second = products.columns[column];
   if (plan_.lhs_type.is_signed()) std::swap(first, second);
   const unsigned bits = lanes_ * kLaneBits;

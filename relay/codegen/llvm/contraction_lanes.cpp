@@ -10,7 +10,7 @@ namespace {
 /// More pieces than this cost as much as single loads.
 constexpr int64_t kMostPieces = 4;
 
-/// Whether int32 holds numbers of columns, what conditions ask for, and how far apart columns are.
+/// True if int32 holds numbers of columns, what conditions ask for, and how far apart columns are.
 bool is_narrow(const LinearLoad& load, const lower::Buffer& buffer, const ContractionPlan& plan) {
   constexpr int64_t kLimit = int64_t{1} << 31;
   auto extent_of = [&](uint32_t axis) { return plan.extent_of(axis); };

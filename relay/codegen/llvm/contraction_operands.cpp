@@ -7,7 +7,7 @@ namespace {
 
 /// A page: the processor's own prefetching ends with it.
 constexpr int64_t kAhead = 4096;
-/// What is fetched ahead must not drive the rest out of the first cache.
+/// Lines that are fetched ahead must not drive the rest out of the first cache.
 constexpr int64_t kNear = 16 << 10;
 
 }  // namespace
@@ -145,7 +145,7 @@ ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& li
   const int64_t tiles = pieces.as_int();
   const Dim pitch = plan_.rhs.packed->pitch;
   if (tiles < kFewTiles || pitch.is_int(0)) return {};
-  // What all tiles prefetch, a little in each step of k, is the whole of it.
+  // All tiles together prefetch the whole of it, a little in each step of k.
   const auto size = static_cast<int64_t>(line.dtype.size());
   const int64_t row_bytes = vectors * plan_.lanes * plan_.group * size;
   int64_t step = size;

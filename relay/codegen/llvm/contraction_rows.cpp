@@ -100,7 +100,7 @@ void ContractionEmitter::pack_row_runs(size_t first, const std::vector<Value*>& 
       }
       Value* loaded = this->load(load.buffer, load.dtype, element(from, load.dtype, at), lanes,
                                  mask, mask == nullptr ? nullptr : fill_of(load, lanes));
-      // What is written past the end is overwritten by what comes next, or never read.
+      // Elements that are written past the end are overwritten by what comes next, or never read.
       Value* value = narrowed(of_loaded(plan_.lhs, loaded, lanes), plan_.lhs_type);
       store_scratch(value, element(to, plan_.lhs_type, at), kRows,
                     static_cast<unsigned>(plan_.lhs_bytes()));
@@ -139,7 +139,7 @@ void ContractionEmitter::pack_row_generic(const std::vector<Value*>& row, Value*
         scalars_.bind_axis(folded.axes[i].id,
                            i == last ? LaneValue::linear(k, n(1)) : LaneValue::uniform(values[i]));
       }
-      // What is written past the end is overwritten by what comes next, or never read.
+      // Elements that are written past the end are overwritten by what comes next, or never read.
       Value* value = narrowed(scalars_.emit_wide(plan_.lhs.value), plan_.lhs_type);
       store_scratch(value, element(line, plan_.lhs_type, flat_step(values)), kRows,
                     static_cast<unsigned>(plan_.lhs_bytes()));

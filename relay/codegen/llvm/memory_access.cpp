@@ -312,7 +312,7 @@ llvm::Value* MemoryAccess::spread(const LaneValue& offset, llvm::Value* mask) {
   return b.CreateShuffleVector(elements, places);
 }
 
-/// Whether a vector of places is worth a look at how far apart they are: neighbouring results of
+/// True if a vector of places is worth a look at how far apart they are: neighbouring results of
 /// resizes and of slices by indices come from neighbouring elements.
 bool MemoryAccess::may_be_near(const LaneValue& offset) const {
   const bool wide = frame_.target.isa == Target::Isa::kAvx512 && (lanes_ == 8 || lanes_ == 16);
@@ -379,7 +379,7 @@ bool MemoryAccess::buffer_is_scratch() const {
   return frame_.buffers[static_cast<size_t>(buffer_)].role == lower::Buffer::Role::kScratch;
 }
 
-/// Whether the buffer is known to be larger than caches.
+/// True if the buffer is known to be larger than caches.
 bool MemoryAccess::is_huge() const {
   const lower::Buffer& buffer = frame_.buffers[static_cast<size_t>(buffer_)];
   if (buffer.role != lower::Buffer::Role::kOutput) return false;
@@ -449,7 +449,7 @@ bool MemoryAccess::store_interleaved(llvm::Value* offset, std::span<const LaneVa
 void MemoryAccess::store(const LaneValue& offset, const LaneValue& value) {
   llvm::Value* mask = emitter_.mask();
   if (offset.is_uniform() && (value.is_uniform() || mask == nullptr)) {
-    // Of several lanes the last one stays.
+    // Among several lanes the last one stays.
     llvm::Value* last = value.is_uniform()
                             ? value.base
                             : b.CreateExtractElement(emitter_.widen(value), uint64_t{lanes_ - 1});

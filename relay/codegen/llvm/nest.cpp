@@ -43,7 +43,7 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-/// What a loop binds or changes.
+/// Everything that a loop binds or changes.
 Dependences changed_in(const For& loop) {
   Dependences in{loop.axis};
   auto add_register = [&](uint32_t var) { in.push_back(var | te::kVarFlag); };

@@ -11,7 +11,7 @@ class NestEmitter {
   void run();
 
  private:
-  /// What the loops of a nest need to know, found before anything is written.
+  /// Facts that the loops of a nest need, found before anything is written.
   struct Survey {
     std::vector<te::ScalarRef> roots;
     ScalarEmitter::Aliases aliases;
@@ -41,7 +41,7 @@ class NestEmitter {
   size_t write_interleaved(const lower::Block& block, size_t at);
   void write_shared(const lower::Stmt& stmt);
   void store_to(llvm::AllocaInst* slot, LaneValue value);
-  /// Whether some lanes of a register must keep what they have: it was let where more were active.
+  /// True if some lanes of a register must keep what they have: it was let where more were active.
   bool is_partial(llvm::AllocaInst* slot) const;
 
   // nest_loops.cpp
@@ -86,7 +86,7 @@ class NestEmitter {
   void write_vectors(const VectorLoop& vector, llvm::Value* i, size_t count, llvm::Value* mask);
   /// From an index on, `count` vectors at a time as long as there are as many.
   void write_whole(const VectorLoop& vector, llvm::Value* from, size_t count);
-  /// What is less than a vector.
+  /// Writes the rest that is less than a vector.
   void write_rest(VectorLoop& vector, llvm::Value* from);
 
   // nest_turned.cpp

@@ -119,7 +119,7 @@ void NestEmitter::write_turned(const For& rows) {
       b.CreateAnd(is_long(rows, row_begin, row_end), is_long(*columns, column_begin, column_end));
   const Dependences& in = survey_.in.at(&rows);
   frame_.emit_if(whole, [&] {
-    // What is left over at the ends is done with some of its neighbours, once more.
+    // The elements left over at the ends are done with some of their neighbours, once more.
     auto squares = [&](llvm::Value* begin, llvm::Value* end,
                        const std::function<void(llvm::Value*)>& body) {
       llvm::Value* last = b.CreateSub(end, width);

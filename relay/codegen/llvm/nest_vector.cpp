@@ -85,7 +85,7 @@ NestEmitter::Lanes NestEmitter::lanes_for(const For& loop, std::optional<int64_t
       }
     }
   }
-  // What is evaluated for the message of a failure only does not count.
+  // A node that is evaluated for the message of a failure only does not count.
   std::vector<const te::ScalarNode*> nodes;
   std::unordered_set<const te::ScalarNode*> seen;
   auto visit = [&](const te::ScalarRef& node) {

@@ -285,7 +285,8 @@ class CodeGenerator {
 
 std::atomic<size_t> machines{0};
 
-/// What a thread keeps for a target: making it takes longer than compiling a small kernel.
+/// The compiler that a thread keeps for a target: making it takes longer than compiling a small
+/// kernel.
 class ThreadCompiler {
  public:
   explicit ThreadCompiler(const Target& target) : machine_(make_machine(target)) { ++machines; }
@@ -297,7 +298,7 @@ class ThreadCompiler {
     if (optimizer == nullptr) optimizer = std::make_unique<Optimizer>(*machine_, combine);
     optimizer->run(module);
   }
-  /// What it gives is there until the thread generates again.
+  /// The result is there until the thread generates again.
   std::span<const char> generate(llvm::Module& module, llvm::CodeGenFileType type) {
     auto& generator = generators_[type == llvm::CodeGenFileType::AssemblyFile ? 1 : 0];
     if (generator == nullptr) generator = std::make_unique<CodeGenerator>(*machine_, type);

@@ -41,7 +41,7 @@ class Placer {
   }
 
  private:
-  /// Whether a kernel writes an output of a node: all of it, and that alone.
+  /// True if a kernel writes an output of a node: all of it, and that alone.
   static bool is_written(const Node& node, size_t output) {
     const te::Computation& computation = node.work->computation();
     const te::TensorId made = computation.outputs[output].tensor;
@@ -75,7 +75,7 @@ class Placer {
     return true;
   }
 
-  /// Whether the operands lie as they are joined already; the result is there, too, then.
+  /// True if the operands lie as they are joined already; the result is there, too, then.
   bool lie_in_order(const Node& node, const std::vector<Part>& parts) {
     Tensor& whole = graph_.tensors[node.outputs[0]];
     if (whole.place || placeable_[node.outputs[0]] == 0) return false;

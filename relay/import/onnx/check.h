@@ -1,4 +1,4 @@
-// Whether a model is sound, before anything of it is converted.
+// A check that a model is sound, before anything of it is converted.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace relay::onnx {
 
-/// What a name of an operator means where it stands: versions of the operator sets.
+/// The meaning of an operator's name where it stands: versions of the operator sets.
 class Opsets {
  public:
   Opsets() = default;

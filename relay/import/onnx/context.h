@@ -1,4 +1,4 @@
-// What converters of operators see of a node and build with.
+// The view that converters of operators have of a node, and what they build with.
 //
 // A converter is a function from a node to its results, registered by a line (registry.h):
 //
@@ -53,7 +53,7 @@ class NodeContext {
 
   /// The number of inputs that are written, empty ones among them.
   size_t num_inputs() const { return node_.inputs.size(); }
-  /// Whether input i is given.
+  /// True if input i is given.
   bool has(size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
   /// Input i, a tensor: an error if it is not given or no tensor.
   GraphValue input(size_t i);
@@ -64,7 +64,7 @@ class NodeContext {
   /// All inputs, each a tensor: an error if there are not `count` of them.
   std::vector<GraphValue> inputs(size_t count);
   size_t num_outputs() const { return node_.outputs.size(); }
-  /// Whether somebody may use output k.
+  /// True if somebody may use output k.
   bool wants(size_t k) const { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
 
   // ---- Attributes ----
@@ -186,8 +186,8 @@ class NodeContext {
   /// `?`, for which `step` is asked again.
   std::vector<GraphValue> loop(std::vector<GraphValue> first, const LoopTest& test,
                                const LoopStep& step);
-  /// What a step makes of states of these types. What it emits is thrown away: `loop` asks again,
-  /// with more states where their types come from here.
+  /// The values that a step makes of states of these types. What it emits is thrown away: `loop`
+  /// asks again, with more states where their types come from here.
   std::vector<GraphValue> try_round(const std::vector<TypeRef>& types, const LoopStep& step);
   /// The types of states that have both: extents that differ are `?`. An error where no tensor is
   /// both.
@@ -213,8 +213,8 @@ class NodeContext {
   /// The rank that the model states for output k, if it does.
   std::optional<size_t> stated_rank(size_t k) const;
 
-  /// What the default domain's converter makes of this node, as if it were `op_type` of a version
-  /// of that domain's operator set.
+  /// The values that the default domain's converter makes of this node, as if it were `op_type` of
+  /// a version of that domain's operator set.
   std::vector<GraphValue> as_default(std::string_view op_type, int64_t version);
 
   /// Attributes of the node that nothing read.

@@ -86,7 +86,7 @@ bool DimNames::learn(Dim a, Dim b) {
     }
     known_[name] = is;
   };
-  // Of several names the one that is a sum of the others, else the last one in the alphabet.
+  // Among several names, the one that is a sum of the others, else the last one in the alphabet.
   const TypeVar* chosen = nullptr;
   Dim value;
   bool is_sum = false;

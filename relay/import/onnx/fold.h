@@ -12,9 +12,9 @@ namespace relay::onnx {
 /// The most elements of a value that are kept as terms.
 inline constexpr size_t kMostElements = 256;
 
-/// Whether a term cannot be negative, whatever the extents in it are.
+/// True if a term cannot be negative, whatever the extents in it are.
 bool surely_non_negative(Dim dim);
-/// Whether two terms are equal, as far as that follows from extents being no less than 0.
+/// The truth of two terms being equal, as far as that follows from extents being no less than 0.
 Truth surely_equal(Dim a, Dim b);
 
 /// 1 where two terms are equal, else 0: a number where that is known, else a term.

@@ -20,7 +20,7 @@ class Block;
 struct Fork;
 struct Node;
 
-/// What a node or a graph gives: values, or a fork.
+/// The result of a node or a graph: values, or a fork.
 struct Outcome {
   std::vector<GraphValue> values;
   std::unique_ptr<Fork> fork;  // not null: there are no values
@@ -38,7 +38,7 @@ struct Way {
   std::unique_ptr<Block> block;
   Outcome outcome;
   std::optional<Error> refused;  // in place of an outcome
-  /// What a node demands of the model's named extents, where that is why the way is refused.
+  /// The demand of a node on the model's named extents, where that is why the way is refused.
   std::optional<std::pair<Dim, Dim>> demand;
 };
 

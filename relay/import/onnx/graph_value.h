@@ -19,7 +19,7 @@ using Elements = std::vector<Dim>;
 /// A value: a tensor with its type, a sequence whose length is known, or nothing (an input that is
 /// not given, an empty optional). A handle; copies are the same value.
 ///
-/// Of small integer tensors the elements may be known as terms over the model's named extents, so
+/// The elements of small integer tensors may be known as terms over the model's named extents, so
 /// that arithmetic on shapes folds away: such a value becomes an expression only where one is asked
 /// for (`Importer::expr`).
 class GraphValue {
@@ -85,7 +85,7 @@ class GraphValue {
     result.state_->integers_axis = axis;
     return result;
   }
-  /// What `of_integers` said, or null.
+  /// The values that `of_integers` got, or null.
   const std::vector<GraphValue>* integers() const {
     return state_ ? state_->integers.get() : nullptr;
   }
@@ -100,7 +100,7 @@ class GraphValue {
   /// where `type` has names for them.
   const TypeRef& shown() const { return state_->shown ? state_->shown : state_->type; }
   bool is_tensor() const { return state_ != nullptr && type() && type()->is<TensorType>(); }
-  /// What is no tensor, or has not the axis asked for, is the model's mistake: `Error`.
+  /// A value that is no tensor, or has not the axis asked for, is the model's mistake: `Error`.
   const TensorType& tensor() const {
     if (!is_tensor()) throw Error("a tensor is needed, and there is another value");
     return *type()->as<TensorType>();

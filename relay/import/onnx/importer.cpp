@@ -62,7 +62,7 @@ const GraphValue* Scope::find(std::string_view name) const {
 
 namespace {
 
-// What a node demands of extents by name alone no run can check: it has to be so.
+// The demands of a node on extents by name alone can be checked by no run: they have to be met.
 class Demands final : public DimSolver {
  public:
   /// `in_way`: perhaps no run gets here, so nothing is learnt; what was demanded is put there.

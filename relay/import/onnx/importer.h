@@ -72,7 +72,7 @@ class DimNames {
   /// Learns that two extents are equal: what one of the names in them has to be, or, where no whole
   /// number follows, that they are `?`. False if they cannot be equal.
   bool learn(Dim a, Dim b);
-  /// Whether all names of the term are of the model's: others stand for extents that a run decides.
+  /// True if all names of the term are of the model's: others stand for extents that a run decides.
   bool declares(Dim term) const;
   const std::unordered_map<std::string, TypeVarRef>& names() const { return names_; }
 
@@ -86,7 +86,8 @@ class DimNames {
 /// is to be converted again.
 struct ExtentsLearnt {};
 
-/// What both types are: extents that differ are `?`. Nothing if no tensor is both.
+/// The type that both types have in common: extents that differ are `?`. Nothing if no tensor is
+/// both.
 std::optional<TypeRef> joined(const TypeRef& a, const TypeRef& b);
 
 /// The most nodes of loops' bodies, and behind forks, that are converted, counted each time.
@@ -106,8 +107,9 @@ class Importer {
   /// Once for each node, however often it is converted.
   void warn(const Node& node, const std::string& message);
 
-  // What NodeContext offers, documented there. Every value that a converter makes comes from these
-  // (or is made of known elements), so that loops know what is from outside of them.
+  // The functions that NodeContext offers, documented there. Every value that a converter makes
+  // comes from these (or is made of known elements), so that loops know what is from outside of
+  // them.
   const Attribute* attribute(const Scope& scope, const Node& node, std::string_view name) const;
   // `stated`: what the type of the result is known to be, in place of what the relation says.
   GraphValue emit(Scope& scope, const Node& node, std::string_view op,
@@ -129,7 +131,7 @@ class Importer {
 
   // Forks (fork.h).
   using WayFn = std::function<Outcome(Scope& inner)>;
-  /// Whether perhaps no run gets to the node that is converted.
+  /// True if perhaps no run gets to the node that is converted.
   bool in_way() const { return ways_ > 0; }
   /// Converts one way in a region of its own. What is refused there is kept in the way.
   void attempt(Way& way, const Scope& outer, const GraphValue& condition, bool holds,
@@ -150,7 +152,7 @@ class Importer {
   ExprRef extent(Dim dim);
   /// The tensors of ONNX's form as arrays.
   Tensors& tensors() { return tensors_; }
-  /// Whether the model declares 0 for an extent, which may mean any extent.
+  /// True if the model declares 0 for an extent, which may mean any extent.
   bool declared_empty(Dim dim) const {
     return dim.as_symbol() != nullptr && declared_empty_.contains(dim.as_symbol());
   }
@@ -191,7 +193,7 @@ class Importer {
   std::unique_ptr<Fork> convert_node(Scope& scope, const Node& node);
   void bind_outputs(Scope& scope, const Node& node, const std::vector<GraphValue>& results) const;
   Outcome go_on(Scope& scope, std::unique_ptr<Fork> fork, NodeOrder rest, ValueNames outputs);
-  // Of ways whose outputs have no one type: refuses those that the model's declared outputs
+  // Among ways whose outputs have no one type, refuses those that the model's declared outputs
   // exclude, and those that are not the usual ones.
   void refuse_undeclared(Fork& fork, const Graph& graph) const;
   void refuse_unusual(Fork& fork, const Graph& graph) const;

@@ -1,4 +1,4 @@
-// What a line of the listing of a model says (check.cpp writes it), for errors at run time.
+// The meaning of a line of the listing of a model (check.cpp writes it), for errors at run time.
 #include <relay/import/onnx/import.h>
 #include <relay/support/span.h>
 

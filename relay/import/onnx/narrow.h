@@ -16,7 +16,7 @@ struct NarrowType {
   int64_t number;  // of TensorProto.DataType
   DType dtype;     // that carries it
   int bits;        // of an element in a model
-  // Of floats: how many bits of the fraction, and what the exponent is counted from.
+  // For floats: how many bits of the fraction, and what the exponent is counted from.
   int fraction = 0;
   int bias = 0;
   double greatest = 0;

@@ -25,12 +25,12 @@ Words words_of(const TensorData& tensor);
 
 /// `0 for "red", 1 for "green", …`; `shown`: the words as a reader sees them, in quotes or not.
 std::string words_text(const std::vector<std::string>& shown);
-/// What a warning says where an output has numbers of words in place of strings.
+/// The text of a warning where an output has numbers of words in place of strings.
 std::string numbers_for_words(const std::vector<std::string>& words);
 
 /// Refuses strings in the inputs of a node that does more than move elements.
 void refuse_strings(const Importer& importer, const Scope& scope, const Node& node);
-/// What a node that moves elements gives has the words of its data.
+/// Each result of a node that moves elements has the words of its data.
 void keep_strings(const Scope& scope, const Node& node, std::vector<GraphValue>& results);
 
 }  // namespace relay::onnx

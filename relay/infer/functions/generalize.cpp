@@ -285,7 +285,7 @@ void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef&
       const Constraint& other = constraints_[kept[k]];
       if (other.relation != node.c.relation || other.attrs != node.c.attrs ||
           keys[k].size() != key.size() || node.c.args.size() < 2) {
-        // Of two demands on a dtype, the wider literal stays.
+        // The wider literal of two demands on a dtype stays.
         duplicate = other.relation == node.c.relation && keys[k] == key &&
                     (other.attrs == node.c.attrs || node.c.relation != dtype_relation());
         continue;

@@ -8,7 +8,7 @@ namespace relay {
 
 /// The extent of an axis, an int64 number.
 ExprRef size_of(const ExprRef& tensor, int64_t axis);
-/// Whether a size is a number; whether it is one at most.
+/// True if a size is a number; true if it is one at most.
 ExprRef size_is(const ExprRef& size, int64_t number);
 ExprRef size_at_most(const ExprRef& size, int64_t number);
 /// A tensor of `size` elements along the axis with so many of `value` behind them that there are

@@ -65,7 +65,7 @@ Scalar nearest(const Ratio& place, ResizeRounding rounding) {
   }
 }
 
-// Whether the nearest one of `in` elements to element i of times · in ones is floor(i / times),
+// True if the nearest one of `in` elements to element i of times · in ones is floor(i / times),
 // places being (i + 1/2) / times - 1/2 or as said.
 bool repeats_elements(const Resampling& how) {
   if (how.method != ResizeMethod::kNearest) return false;

@@ -43,7 +43,7 @@ ExprRef multiply_by_reciprocal(const OpCall&, std::span<const ExprRef> args) {
   const double least = dtype == kFloat16 ? 0x1p-14 : dtype.bits <= 32 ? 0x1p-126 : 0x1p-1022;
   for (int64_t i = 0; i < factor.size(); ++i) {
     const double element = std::abs(factor.element_as_double(i));
-    // Of an infinite divisor it is zero, which is exact.
+    // The factor of an infinite divisor is zero, which is exact.
     if (!std::isfinite(element) || (element < least && elements[i] != 0)) return {};
   }
   const ExprRef factors[] = {args[0], make_constant(std::move(factor), divisor->span())};

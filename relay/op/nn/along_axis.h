@@ -1,4 +1,4 @@
-// What runs along one axis of a tensor.
+// Operators that run along one axis of a tensor.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What activations and biases become on quantised numbers.
+// Activations and biases on quantised numbers.
 #pragma once
 
 #include <relay/op/registry/integer_form.h>

@@ -28,7 +28,7 @@ TypeRef infer_avg_pool(const RelationCall& call) {
   return get_op("nn.avg_pool2d")->relation()->infer(call);
 }
 
-// Whether 32 bits hold the sums of windows.
+// True if 32 bits hold the sums of windows.
 bool sums_fit(const BoundedInt& value, const QuantParams& from, const QuantParams& to,
               const PoolWindow& window) {
   NDArray factor = ratio(from.scale, to.scale).constant(), zero = to.zero_point.constant();

@@ -213,7 +213,7 @@ std::optional<CallFlow> flow_axes(const OpCall& call, std::span<const Arrangemen
   for (const TypeRef& type : moved_tensors(call.input(0))) {
     if (known_tensor(type).dims().size() != target.axes.size()) return std::nullopt;
   }
-  // What other inputs of several axes have to do with the data is not known.
+  // The relation of other inputs of several axes to the data is not known.
   for (size_t i = 1; i < call.num_inputs(); ++i) {
     for (const TypeRef& type : moved_tensors(call.input(i))) {
       if (known_tensor(type).dims().size() > 1) return std::nullopt;

@@ -15,7 +15,7 @@ OpColumn<std::string>& fast_forms();
 /// How DivToMul writes a quotient whose divisor is a constant. Null where that is none.
 OpColumn<ExpandFn>& reciprocal_forms();
 
-/// Of an operator `dyn.NAME`, whose inputs are attributes of `NAME`: the attributes that are not
+/// For an operator `dyn.NAME`, whose inputs are attributes of `NAME`: the attributes that are not
 /// called as the inputs are, by the input.
 OpColumn<std::map<std::string, std::string>>& static_attributes();
 

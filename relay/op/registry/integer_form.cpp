@@ -138,7 +138,7 @@ std::optional<QuantisedResult> moving_form(const QuantisedCall& use) {
     }
   }
   if (first == nullptr) return std::nullopt;
-  // Of several scales, that of the result: no number is lost that the result could hold.
+  // Among several scales, that of the result: no number is lost that the result could hold.
   const bool chosen = differ && use.result != nullptr;
   if (differ && use.result == nullptr) return std::nullopt;
   const Affine common = chosen ? *use.result : *first;
@@ -172,7 +172,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// What an input of an operator on quantised numbers is: `lhs_scale`, `output_zero_point`,
+/// The role of an input of an operator on quantised numbers: `lhs_scale`, `output_zero_point`,
 /// `input_scales`, or a tensor.
 struct Parameter {
   bool scale = false;

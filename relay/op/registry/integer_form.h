@@ -1,4 +1,4 @@
-// What a call of floats becomes on the integers that stand for them: the operators' part of
+// The form of a call of floats on the integers that stand for them: the operators' part of
 // FakeQuantizationToInteger.
 #pragma once
 
@@ -75,7 +75,7 @@ void attach_integer_form(const Operator* op, IntegerFormFn form, bool optional);
 /// Empty if none is attached.
 IntegerFormFn attached_integer_form(const Operator* op, bool optional);
 
-// What forms are made of.
+// The parts of forms.
 
 /// Integers of one scale as those of another one.
 ExprRef requantized(const ExprRef& value, const Affine& from, const Affine& to, Span span);

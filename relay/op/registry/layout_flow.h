@@ -67,7 +67,7 @@ OpColumn<WeightLayoutFn>& weight_layouts();
 using SpellAxesFn = AttrsRef (*)(const OpCall& call);
 OpColumn<SpellAxesFn>& spelled_axes();
 
-/// What passes write: a tensor in another layout, and one with axes of extent 1 in front.
+/// The calls that passes write: a tensor in another layout, and one with axes of extent 1 in front.
 ExprRef make_layout_transform(const ExprRef& data, const std::string& from, const std::string& to,
                               Span span);
 ExprRef make_leading_axes(const ExprRef& data, size_t count, Span span);

@@ -13,10 +13,10 @@ OpColumn<PrecisionRule>& precision_rules() {
 
 namespace {
 
-// Whether results of the function lie close to one another whatever the argument is.
+// True if results of the function lie close to one another whatever the argument is.
 bool is_bounded(te::UnaryOp op) { return op == te::UnaryOp::kTanh || op == te::UnaryOp::kSigmoid; }
 
-// Whether it needs wide floats.
+// True if it needs wide floats.
 bool is_wide(const te::ScalarNode& node) {
   switch (node.kind) {
     case te::ScalarKind::kUnary:

@@ -1,11 +1,11 @@
-// What becomes of a call where floats are narrow: a fact that mixed precision asks for.
+// The rule for a call where floats are narrow: a fact that mixed precision asks for.
 #pragma once
 
 #include <relay/op/op.h>
 
 namespace relay {
 
-/// What becomes of a call of floats in mixed precision.
+/// The rule for a call of floats in mixed precision.
 ///  - kAlways: multiplies elements of two tensors and adds up, as products and convolutions do;
 ///    gains most from narrow floats.
 ///  - kFollows: moves elements, or computes each by few steps; narrow where its inputs are.

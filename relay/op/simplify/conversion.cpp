@@ -34,7 +34,7 @@ FloatFormat format_of(DType dtype) {
   return dtype == kFloat16 ? FloatFormat{11, 5} : FloatFormat{8, 8};
 }
 
-/// Whether `to` has every number of `from`.
+/// True if `to` has every number of `from`.
 bool holds(DType to, DType from) {
   if (to == from) return true;
   if (from.is_float()) {

@@ -1,4 +1,4 @@
-// What rules ask about calls.
+// Questions that rules ask about calls.
 #include <cmath>
 #include <vector>
 

@@ -333,7 +333,7 @@ class FunctionLifter {
                          function.attrs(), function.span());
   }
 
-  // What is no operator on tensors: the same on lifted values.
+  // A node that is no operator on tensors: the same on lifted values.
   ExprRef lift_node(uint32_t id) {
     const Expr* expr = regions_->expr(id);
     if (expr->is<Call>()) return lift_call(id);

@@ -40,7 +40,7 @@ class LiftedTypes {
   /// `ref(fn () -> ())`: what remains to be done, the last first.
   static TypeRef tape();
 
-  /// What is done with all tensors of a value.
+  /// The operation on all tensors of a value.
   enum class Walk : uint8_t {
     kLift,      // the value with cells that are zero
     kPrimal,    // the value without cells

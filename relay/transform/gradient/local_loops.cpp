@@ -66,7 +66,7 @@ PointerSet<Var> used_as_values(const Expr* root) {
   return found;
 }
 
-// What a loop captures; nothing if it is none that can be lifted.
+// The variables that a loop captures; nothing if it is none that can be lifted.
 std::optional<std::vector<VarRef>> captured_by(const Let* let) {
   const auto& function = static_cast<const Function&>(*let->value());
   if (function.attrs() || !function.type_params().empty() || !is_static(function.body()->type()))

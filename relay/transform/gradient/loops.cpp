@@ -11,7 +11,7 @@
 namespace relay::grad {
 namespace {
 
-// What ways hold together; beyond it, closures on a tape are smaller.
+// The limits of all ways together; beyond them, closures on a tape are smaller.
 constexpr size_t kMaxWays = 64;
 constexpr size_t kMaxWayNodes = 100'000;
 
@@ -189,8 +189,8 @@ bool Loops::find_ways(Loop& loop) {
   return again;
 }
 
-// What a way computes: the result, or the arguments of the next turn that are `active`, or all of
-// them if that is empty.
+// The computation of a way: the result, or the arguments of the next turn that are `active`, or all
+// of them if that is empty.
 FunctionRef Loops::way_function(const Loop& loop, const Way& way, const std::vector<bool>& active) {
   ExprRef body(way.end);
   if (way.again) {

@@ -36,7 +36,7 @@ class Loops {
   FunctionRef prepare(const FunctionRef& function);
   /// True for calls of loops of `target`.
   bool is_loop_call(const Expr* expr) const;
-  /// What differentiates the loop that is called for some of its parameters.
+  /// The slope that differentiates the loop that is called for some of its parameters.
   const Slope& slope(const Call& call, const std::vector<bool>& active);
   /// Removes functions that were made and that `root` does not need.
   void remove_unused(const Expr* root);

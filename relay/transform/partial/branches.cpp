@@ -8,7 +8,7 @@ namespace {
 using Bindings = std::vector<std::pair<const Var*, Known*>>;
 enum class Fit : uint8_t { kYes, kNo, kUnknown };
 
-// Whether a value fits a pattern; as deep as patterns are, which is bounded.
+// The fit of a value to a pattern; as deep as patterns are, which is bounded.
 Fit fit(const Pattern& pattern, Known* value, Bindings& bindings) {
   switch (pattern.kind()) {
     case PatternKind::kWildcard:
@@ -111,8 +111,8 @@ void Machine::next_branch() {
 void Machine::finish_branch(const ExprRef& result) {
   Join& join = joins_.back();
   join.bodies.push_back(close_block(result));
-  // What cells hold after all branches.
-  // What a branch has written may be a value of its block, which nothing outside can name.
+  // The content of cells after all branches.
+  // A value that a branch has written may be one of its block, which nothing outside can name.
   if (!join.after) join.after = join.before;
   std::erase_if(*join.after, [&](const auto& entry) {
     auto found = store_.find(entry.first);

@@ -1,4 +1,4 @@
-// What partial evaluation knows of values.
+// Facts that partial evaluation knows of values.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ class Values {
   std::deque<Scope> scopes_;
 };
 
-/// Whether a call with this argument may be decided by it.
+/// True if a call with this argument may be decided by it.
 inline bool is_static(const Known& value) {
   return value.kind != Known::Kind::kUnknown && value.kind != Known::Kind::kReference;
 }

@@ -117,7 +117,7 @@ class Machine {
   std::vector<Join> joins_;
   Store store_;
   uint32_t control_ = 0;
-  // Of this function: lets, steps, and elements of constants that were computed.
+  // Counts of this function: lets, steps, and elements of constants that were computed.
   int64_t written_ = 0;
   int64_t steps_ = 0;
   int64_t computed_ = 0;

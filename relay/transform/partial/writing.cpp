@@ -39,7 +39,7 @@ bool Machine::has_atom(const Known& value) const {
   return value.atom && (value.block == Known::kEverywhere || open_[value.block]);
 }
 
-// Whether all closures in it are written. If not, the first one is next.
+// True if all closures in it are written. If not, the first one is next.
 bool Machine::ready(Known* root) {
   std::vector<Known*> stack{root};
   std::unordered_set<const Known*> seen;
@@ -56,7 +56,7 @@ bool Machine::ready(Known* root) {
   return true;
 }
 
-// What stands for a value that is ready; its parts are written first.
+// The expression that stands for a value that is ready; its parts are written first.
 ExprRef Machine::atom(Known* root) {
   std::vector<std::pair<Known*, bool>> stack{{root, false}};
   while (!stack.empty()) {

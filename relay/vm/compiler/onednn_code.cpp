@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kLibrary = "Library";
 constexpr const char* kOneDnn = "onednn";
 
-// What a primitive function consists of.
+// True for what a primitive function consists of.
 bool is_dataflow(const Expr* expr) {
   if (const auto* call = expr->as<Call>()) return call->callee()->is<relay::Op>();
   return expr->is<relay::Op>() || expr->is<Constant>() || expr->is<Var>() || expr->is<Tuple>() ||

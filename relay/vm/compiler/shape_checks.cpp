@@ -36,7 +36,7 @@ void FunctionCompiler::write_check(const ShapeComparison& parts, const Known& va
   write_check(parts, [&](const DeclaredShape&) { return value; });
 }
 
-// Whether `check_let` reads the value.
+// True if `check_let` reads the value.
 bool FunctionCompiler::is_checked(const Let* let) {
   return program_.open_shapes() &&
          program_.flows().differ(let->value()->type(), let->var()->annotation().get());

@@ -30,7 +30,7 @@ struct DataflowState {
   Workspace cells;                                   // of numbers
   std::vector<uint32_t> cell;                        // of each place, or kNone
   std::vector<NDArray> constants;                    // of each root that is a constant tensor
-  // Of the run.
+  // Data of the run.
   std::vector<int64_t> leaves;
   std::vector<std::byte*> arenas;     // of each of the plan's
   std::vector<std::byte*> addresses;  // of each root

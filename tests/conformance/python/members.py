@@ -31,7 +31,7 @@ def judge(cls: str, member: str) -> tuple[str, str]:
     try:
         static = inspect.getattr_static(found if example is None else example, member)
     except AttributeError:
-        # What an object, or a class of classes, makes as it is asked.
+        # Members that an object, or a class of classes, makes as it is asked.
         thing = found if example is None else example
         if not hasattr(thing, member):
             return "missing", f"{cls} has no member {member}"

@@ -26,7 +26,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def resolve(name: str) -> Any:
-    """What a name stands for. Raises what the package raises."""
+    """The object that a name stands for. Raises what the package raises."""
     full = name if name.split(".")[0] == "tvm" else "tvm." + name
     parts = full.split(".")
     found: Any = importlib.import_module(parts[0])
@@ -119,7 +119,7 @@ def _value(text: str | None) -> Any:
 
 
 def difference(wanted: list[tuple[str, str | None]], found: list[tuple[str, str | None]]) -> str | None:
-    """What differs first; further arguments with defaults may follow those of the table."""
+    """The first difference; further arguments with defaults may follow those of the table."""
     for at, (name, default) in enumerate(wanted):
         if at >= len(found):
             return f"no argument {name}"
@@ -159,7 +159,7 @@ def judge(name: str, kind: str, signature: str) -> tuple[str, str]:
 
 
 def _bases(signature: str) -> bool:
-    """Whether a class's text names classes that it derives from, instead of arguments."""
+    """True if a class's text names classes that it derives from, instead of arguments."""
     inner = signature[len("class(") : -1]
     return bool(inner) and all(part in ("str", "object") or part.split(".")[-1][:1].isupper() for part in inner.split(","))
 

@@ -1,4 +1,4 @@
-"""What `relay.build` says of a program: its graph, values of nodes, kernels and instructions; and passes of scripts around it."""
+"""The answers of `relay.build` about a program: its graph, values of nodes, kernels and instructions; and passes of scripts around it."""
 
 import json
 

@@ -190,7 +190,7 @@ def test_bias_of_another_scale(axis):
 
 
 def test_resize_of_a_part_stays():
-    """What lies outside of the data is a number, not an integer of the scale."""
+    """An element outside of the data is a number, not an integer of the scale."""
     y = relay.image.resize2d(dequantized(*X), (3, 3), roi=(0.0, 0.0, 2.0, 2.0), coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=1.0)
     before, after = to_integers(quantized(y))
     assert tvm.ir.structural_equal(before, after)

@@ -1,4 +1,4 @@
-"""What front ends of one's own use: tables, converters, padding, recurrent cells; helpers with extents; tvmc; tuning; downloads."""
+"""The tools of one's own front ends: tables, converters, padding, recurrent cells; helpers with extents; tvmc; tuning; downloads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What converters work with: values that know PyTorch's dtype and shape, calls that know their place, extents as expressions."""
+"""The tools of converters: values that know PyTorch's dtype and shape, calls that know their place, extents as expressions."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Context:
         if all(isinstance(size, int) for size in sizes):
             return self.call("reshape", data, newshape=list(sizes), allowzero=0 in sizes)
         if 0 not in sizes:
-            # What stays is copied, and one more extent is inferred: the result's type keeps its names so.
+            # An extent that stays is copied, and one more is inferred: the result's type keeps its names so.
             form = [0 if _same(size, before, i) else size for i, size in enumerate(sizes)]
             open_ = [i for i, size in enumerate(form) if not isinstance(size, int)]
             if len(open_) <= 1 and not any(size == 0 for size in before):

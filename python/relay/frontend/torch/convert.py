@@ -12,7 +12,7 @@ from .program import convert_exported
 
 __all__ = ["decompositions", "exported", "scripted"]
 
-# What Relay has an operator for, so that PyTorch need not take it apart.
+# Functions that Relay has an operator for, so that PyTorch need not take them apart.
 _KEPT = ("linear", "scaled_dot_product_attention", "gelu", "silu", "hardswish")
 
 

@@ -28,7 +28,7 @@ def _layer_norm(c: Context, grad_out: Value, input: Value, normalized_shape: Any
 
     data = None
     if output_mask[0]:
-        # What changes the mean or the spread of a row changes nothing else.
+        # The parts of a gradient that change the mean or the spread of a row change nothing else.
         along = c.call("multiply", normal, average(c.call("multiply", given, normal)))
         data = c.call("multiply", c.call("subtract", c.call("subtract", given, average(given)), along), rstd)
     scale = over_rows(c.call("multiply", grad_out, normal)) if output_mask[1] else None

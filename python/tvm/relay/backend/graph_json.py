@@ -133,7 +133,7 @@ class Graph:
 
 
 def _operands(expr: Expr) -> list[Expr]:
-    """What a node of the graph reads. Raises _NoGraphError for what is none."""
+    """The expressions that a node of the graph reads. Raises _NoGraphError for what is none."""
     if isinstance(expr, Constant):
         return []
     if isinstance(expr, Tuple):

@@ -78,7 +78,7 @@ def _as_expr(value: Any) -> Expr:
 
 
 def _all_unused(mod: IRModule, name: str, function: Function) -> bool:
-    """Whether the new function may take the place of an old one: nothing of the new one calls it."""
+    """True if the new function may take the place of an old one: nothing of the new one calls it."""
     return not any(isinstance(node, GlobalVar) and node.name_hint == name for node in _relay._core.post_order(function))
 
 

@@ -1,4 +1,4 @@
-"""What a program is built for, by TVM's names. All kinds give the same compiled program."""
+"""The options of a build, by TVM's names. All kinds give the same compiled program."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Executor(_Choice):
 
 
 class Runtime(_Choice):
-    """What a program is linked with: "cpp"."""
+    """The runtime that a program is linked with: "cpp"."""
 
     _what = "runtime"
     _registered = {"cpp": {"system-lib": "Bool"}}

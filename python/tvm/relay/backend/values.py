@@ -56,7 +56,7 @@ class RefValue:
 
     @property
     def value(self) -> Any:
-        """What it holds now."""
+        """The value that it holds now."""
         return self._held if self._cell is None else from_program(self._cell.value, self._mod)
 
     @value.setter
@@ -84,7 +84,7 @@ class Closure:
 
 
 def from_program(result: Any, mod: IRModule | None) -> Any:
-    """What `relay` gave, as scripts know it: arrays as NDArray, tuples as ADT, data values as ConstructorValue."""
+    """The result of `relay`, as scripts know it: arrays as NDArray, tuples as ADT, data values as ConstructorValue."""
     root: list[Any] = [None]
     work: list[tuple[Any, list[Any], int]] = [(result, root, 0)]
     while work:
@@ -116,7 +116,7 @@ def _constructor(mod: IRModule | None, name: str) -> Any:
 
 
 def to_program(arg: Any, wanted: Any = None, mod: IRModule | None = None, strict: bool = False) -> Any:
-    """What a script passes, as `relay` takes it. `wanted`, its type, says what the tag of an ADT means.
+    """The argument of a script, as `relay` takes it. `wanted`, its type, says what the tag of an ADT means.
 
     Data values and references are compared with their type whole, since compiled programs do not look into them; with `strict`, their
     type has to be known. Raises TypeError for a tag or a constructor that the type has not, RelayError for a field that does not have

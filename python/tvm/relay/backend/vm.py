@@ -40,7 +40,7 @@ class VMCompiler:
         self._params = dict(params)
 
     def get_params(self) -> dict[str, Any]:
-        """What `set_params` got."""
+        """The parameters that `set_params` got."""
         return dict(self._params)
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
@@ -64,7 +64,7 @@ class VMCompiler:
         return optimize(mod, target, self._params)
 
     def get_exec(self) -> Executable:
-        """What `codegen` made. Raises RuntimeError before it."""
+        """The executable that `codegen` made. Raises RuntimeError before it."""
         if self._made is None:
             raise RuntimeError("get_exec before codegen")
         return self._made

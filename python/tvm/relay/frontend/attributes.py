@@ -24,7 +24,7 @@ class StrAttrsDict:
         self.attrs = attrs
 
     def has_attr(self, key: str) -> bool:
-        """Whether an attribute is given."""
+        """True if an attribute is given."""
         return key in self.attrs
 
     def _get(self, key: str, default: Any, convert: Callable[[str], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What front ends use: types and values of expressions, tables of names, converters, padding."""
+"""The tools of front ends: types and values of expressions, tables of names, converters, padding."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ExprTable:
             self.exprs[name] = expr
 
     def has_expr(self, name: str) -> bool:
-        """Whether a name is taken."""
+        """True if a name is taken."""
         return name in self.exprs
 
     def set_padding(self, paddings: Any) -> None:

@@ -60,7 +60,7 @@ def from_onnx(
 
 
 def _extent(extent: Any) -> Any:
-    # What is not known stays as the model says it.
+    # An extent that is not known stays as the model says it.
     return -1 if isinstance(extent, Dim) and not isinstance(extent, int) else extent
 
 

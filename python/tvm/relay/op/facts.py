@@ -1,4 +1,4 @@
-"""What scripts attach to operators and the compiler reads: whether calls have effects, how they fuse, their gradients."""
+"""Facts that scripts attach to operators and the compiler reads: whether calls have effects, how they fuse, their gradients."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _set_gradient(op: Op, function: Any, level: int) -> None:
         made = _gradients[name].function
         return made(Call(call.op, call.args, call.attrs), grads[0] if len(grads) == 1 else relay.Tuple(list(grads)))
 
-    # What has no definition is declared to have no gradient, with level 10.
+    # An operator that has no definition is declared to have no gradient, with level 10.
     native = max(level, 11) if is_staged(name) else level
     known = _gradients.get(name)
     if known is None or known.owner != owner or native > known.level:

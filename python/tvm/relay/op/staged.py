@@ -18,7 +18,7 @@ from ..._absent import missing_method
 
 @dataclasses.dataclass
 class Staged:
-    """What has been said of an operator so far."""
+    """The statements about an operator so far."""
 
     name: str
     doc: str
@@ -66,7 +66,7 @@ STAGED: dict[str, Staged] = {}
 
 
 def is_staged(name: str) -> bool:
-    """Whether an operator is one that a script registers bit by bit, and is still registered."""
+    """True if an operator is one that a script registers bit by bit, and is still registered."""
     record, declared = STAGED.get(name), registration._declared.get(name)
     return record is not None and declared is not None and declared.op is record.op
 

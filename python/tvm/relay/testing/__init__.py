@@ -25,7 +25,7 @@ __all__ = ["OpCounter", "Prelude", "check_grad", "count", "count_ops", "create_w
 
 
 def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:
-    """What a pass makes of an expression, typed before: a function for a function, else its body."""
+    """The result of a pass on an expression, typed before: a function for a function, else its body."""
     mod = module_of(expr)
     if import_prelude:
         Prelude(mod)

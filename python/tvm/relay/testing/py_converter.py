@@ -13,7 +13,7 @@ __all__ = ["run_as_python"]
 
 
 def run_as_python(expr: Any, mod: Any = None, target: Any = None) -> Any:
-    """What an expression gives, in the reference evaluator: tensors as NDArray, tuples as ADT, data values as ConstructorValue, functions
+    """The value of an expression, in the reference evaluator: tensors as NDArray, tuples as ADT, data values as ConstructorValue, functions
     as something to call. TVM makes Python source of it first; here no source is made.
 
     `mod` has the functions and data types that the expression mentions. Raises RelayError for what is wrong with it.

@@ -90,7 +90,7 @@ def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: 
 
 
 def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Any:
-    """What lies behind the length of each sequence is replaced; the batch is the other one of the first two axes."""
+    """The data with elements behind the length of each sequence replaced; the batch is the other one of the first two axes."""
     out = np.array(data)
     steps = np.arange(out.shape[axis])
     hit = steps[:, None] >= np.asarray(valid_length)[None, :]

@@ -6,7 +6,7 @@
 namespace relay::onnx {
 
 GraphValue Arithmetic::rounded_to_even(const GraphValue& x) {
-  // What lies above the integer below is exact.
+  // The part above the integer below is exact.
   GraphValue below = node_.emit("floor", {x});
   GraphValue rest = subtract(x, below);
   GraphValue half = multiply(below, 0.5);
@@ -21,7 +21,7 @@ GraphValue Arithmetic::rounded_to_range(const GraphValue& x, DType dtype) {
   bool is_signed = dtype.is_signed();
   int bits = static_cast<int>(dtype.bits) - (is_signed ? 1 : 0);
   double low = is_signed ? -std::ldexp(1.0, bits) : 0.0;
-  // Of the widest integers the greatest that is a float stands below the end.
+  // For the widest integers the greatest that is a float stands below the end.
   int spare = std::max(0, bits - (dtype_ == kFloat64 ? 53 : 24));
   double high = std::ldexp(1.0, bits) - std::ldexp(1.0, spare);
   GraphValue rounded = rounded_to_even(x);

@@ -1,4 +1,4 @@
-// What the attention operators of all domains share.
+// Parts that the attention operators of all domains share.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ struct Attention {
   GraphValue sink = {};
 };
 
-/// What attention makes on its way, each (batch, heads, queries, keys) but the result.
+/// The values that attention makes on its way, each (batch, heads, queries, keys) but the result.
 struct Attended {
   GraphValue result;
   GraphValue products;  // scaled
@@ -57,8 +57,8 @@ struct Places {
   bool any() const { return causal || left >= 0 || right >= 0; }
 };
 
-/// What is seen as a bool of (queries, keys). `offset` is the number of keys before the first
-/// query, of rank 0 or (batch, 1, 1, 1).
+/// The keys that queries see, as a bool of (queries, keys). `offset` is the number of keys before
+/// the first query, of rank 0 or (batch, 1, 1, 1).
 GraphValue seen_by_place(NodeContext& node, const Places& places, Dim queries, Dim keys,
                          const GraphValue& offset);
 

@@ -1,4 +1,5 @@
-// What ONNX Runtime's tools fuse, of the domain com.microsoft: activations, norms, products.
+// Operators that ONNX Runtime's tools fuse, of the domain com.microsoft: activations, norms,
+// products.
 #include <algorithm>
 #include <functional>
 
@@ -93,7 +94,7 @@ Values convert_contrib_skip_rms_norm(NodeContext& node) { return skip_norm(node,
 RELAY_ONNX_MICROSOFT("SkipLayerNormalization", convert_contrib_skip_layer_norm)
 RELAY_ONNX_MICROSOFT("SkipSimplifiedLayerNormalization", convert_contrib_skip_rms_norm)
 
-// Of the default domain by name, though of no version of it.
+// An operator of the default domain by name, though of no version of it.
 Values convert_contrib_simplified_layer_norm(NodeContext& node) {
   GraphValue x = node.input(0);
   int64_t axis = node.axis(node.attr_int("axis", -1), x.rank());

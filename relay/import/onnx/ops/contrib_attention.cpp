@@ -37,16 +37,16 @@ struct Inputs {
   Dim past = 0;                  // keys before
 };
 
-// What a mask adds to scores: (batch, 1, 1 or queries, keys). It may be ones and zeros for keys or
-// for pairs, or the numbers of keys that count: one for each sequence, or all ends, then all
-// begins.
+// The bias that a mask adds to scores: (batch, 1, 1 or queries, keys). It may be ones and zeros for
+// keys or for pairs, or the numbers of keys that count: one for each sequence, or all ends, then
+// all begins.
 GraphValue mask_bias(NodeContext& node, const Form& form, const Inputs& in) {
   const GraphValue& mask = in.mask;
   DType dtype = in.query.dtype();
   Dim batch = in.query.dim(0), keys = in.key.dim(2);
   GraphValue seen;
   if (mask.rank() == 4) {
-    // Of a larger square the rows of the queries and the columns of the keys.
+    // The rows of the queries and the columns of the keys are taken from a larger square.
     GraphValue none = extent_value(node, 0), past = extent_value(node, in.past);
     GraphValue end = extent_value(node, in.past + in.query.dim(2));
     GraphValue part = slice_between(node, mask, 2, past, end);
@@ -226,7 +226,7 @@ Values convert_multi_head_attention(NodeContext& node) {
       in.key = unpacked(key, 0);
       in.value = unpacked(key, 1);
     } else if (key.rank() == 4) {
-      // Of the bias the query's part counts.
+      // The query's part of the bias counts.
       in.key = key;
       in.value = node.input(2);
     } else {

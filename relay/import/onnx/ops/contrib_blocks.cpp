@@ -44,8 +44,8 @@ void require_count(NodeContext& node, const GraphValue& x, int64_t count, const 
                                         std::to_string(count) + " elements");
 }
 
-/// What the attributes of MatMulNBits say of its weights: `rows` of `columns` numbers, in `blocks`
-/// blocks.
+/// The form of the weights of MatMulNBits, by its attributes: `rows` of `columns` numbers, in
+/// `blocks` blocks.
 struct BlockForm {
   int64_t rows, columns, block, blocks, bits;
 };
@@ -201,7 +201,7 @@ Values convert_contrib_gather_block_quantised(NodeContext& node) {
   node.require(axis != along, "gather_axis is quantize_axis");
   node.require(scale.rank() == data.rank() && (!zero || zero.rank() == data.rank()),
                "data, scales and zero points differ in their numbers of axes");
-  // What is outside gives zeros.
+  // Places outside give zeros.
   GraphValue extent = extent_value(node, data, static_cast<size_t>(axis));
   GraphValue places = node.cast(indices, kInt64), none = number_value(node, 0);
   GraphValue from_end = node.emit("add", {places, extent});

@@ -67,7 +67,7 @@ void normalise_heads(NodeContext& node, Step& step) {
   step.key = normalised(step.key, node.input(15), of_key);
 }
 
-/// What came before this step, and where its first token stands.
+/// The number of tokens before this step, and where its first token stands.
 struct Past {
   Dim length = 0;
   GraphValue first;   // its place: of rank 0, or (batch, 1, 1, 1)

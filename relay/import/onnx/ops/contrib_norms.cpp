@@ -1,5 +1,5 @@
-// What ONNX Runtime's tools fuse around norms of channels and softmax for processors that keep
-// channels last, of the domain com.microsoft.
+// Operators that ONNX Runtime's tools fuse around norms of channels and softmax for processors that
+// keep channels last, of the domain com.microsoft.
 #include <relay/import/onnx/ops/spatial.h>
 #include <relay/op/registry/relation.h>
 

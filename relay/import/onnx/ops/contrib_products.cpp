@@ -48,7 +48,7 @@ Values convert_contrib_fused_matmul(NodeContext& node) { return {fused_matmul(no
 RELAY_ONNX_MICROSOFT("FusedMatMul", convert_contrib_fused_matmul)
 RELAY_ONNX_MICROSOFT("TransposeMatMul", convert_contrib_fused_matmul)
 
-// What attributes call `activation`, with its parameters in attributes of their own.
+// Applies what attributes call `activation`, with its parameters in attributes of their own.
 GraphValue with_activation(NodeContext& node, const GraphValue& x) {
   std::string name = small_letters(node.attr_string("activation", ""));
   double alpha = node.attr_float("activation_alpha", 0);

@@ -93,7 +93,7 @@ Values conv_transpose(NodeContext& node, const std::optional<std::vector<int64_t
   node.require(weight.dim(1).is_int(), "the number of output channels is not known");
   int64_t channels = (weight.dim(1) * groups).as_int();
   size_t spatial = w.kernel.size();
-  // What is beyond the strides is taken from what is cut off, as far as there is any: the operator
+  // The part beyond the strides is taken from what is cut off, as far as there is any: the operator
   // adds less than a stride.
   for (size_t k = 0; k < spatial; ++k) {
     int64_t most = std::max(w.strides[k], w.dilations[k]) - 1;

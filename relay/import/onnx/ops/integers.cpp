@@ -7,7 +7,7 @@
 namespace relay::onnx {
 namespace {
 
-/// What changes the sign of all numbers of 8 bits: they move by so much.
+/// The offset between signed and unsigned numbers of 8 bits: they move by so much.
 constexpr int64_t kHalf = 128;
 
 /// Integers of 8 bits and their zero point, int32; nothing if it is known to be 0.
@@ -193,7 +193,7 @@ GraphValue integer_conv(NodeContext& node, const GraphValue& x, const GraphValue
 
 GraphValue integer_matmul(NodeContext& node, const GraphValue& a, const GraphValue& b,
                           const GraphValue& a_zero, const GraphValue& b_zero) {
-  // Of the first operand zero points are for rows, of the second for columns.
+  // Zero points of the first operand are for rows, of the second for columns.
   GraphValue of_a = a_zero;
   const bool per_row = a_zero && a_zero.rank() == 1 && !a_zero.dim(0).is_int(1) && a.rank() > 1;
   if (per_row) of_a = node.unsqueeze(a_zero, {1});

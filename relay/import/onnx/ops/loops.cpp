@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<GraphValue>;
 
-/// What one round gives.
+/// The results of one round.
 struct Round {
   GraphValue goes_on;  // a bool of rank 0; nothing: always
   Values carried;
@@ -46,7 +46,8 @@ GraphValue as_condition(NodeContext& node, const GraphValue& value) {
   return node.reshape(value, std::initializer_list<Dim>{});
 }
 
-/// Whether all rounds go on because each does, and the types of what they give.
+/// The findings of a trial of the body: whether all rounds go on because each does, and the types
+/// of what they give.
 struct Probe {
   bool unconditional = false;
   std::vector<TypeRef> carried;

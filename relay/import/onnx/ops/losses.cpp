@@ -9,7 +9,7 @@ namespace {
 
 using Values = std::vector<GraphValue>;
 
-// Of log-probabilities (batch, classes, …); the weights are input 2.
+// The loss of log-probabilities (batch, classes, …); the weights are input 2.
 GraphValue likelihood_loss(NodeContext& node, const GraphValue& x) {
   std::string reduction = node.attr_string("reduction", "mean");
   node.require(reduction == "none" || reduction == "sum" || reduction == "mean",

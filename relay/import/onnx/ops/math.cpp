@@ -177,7 +177,7 @@ RELAY_ONNX("Mean", 6, convert_mean)
   }                                                     \
   RELAY_ONNX(#onnx_name, since, convert_unary_##onnx_name)
 
-// Of no number there is no sign.
+// Not-a-number has no sign.
 Values convert_sign(NodeContext& node) {
   GraphValue x = node.input(0), sign = node.emit("sign", {x});
   if (!x.dtype().is_float()) return {sign};
@@ -230,7 +230,7 @@ RELAY_ONNX("Not", 1, convert_not)
 
 Values convert_cast(NodeContext& node) {
   GraphValue x = node.input(0);
-  // Of narrow floats alone.
+  // For narrow floats alone.
   bool saturate = node.attr_bool("saturate", true);
   std::string round_mode = node.opset() >= 24 ? node.attr_string("round_mode", "up") : "up";
   int64_t type = node.attr_type("to");
@@ -276,7 +276,7 @@ Values convert_clip(NodeContext& node) {
   if (node.has(1)) low = node.constant(1);
   if (node.has(2)) high = node.constant(2);
   bool numbers = (!node.has(1) || low) && (!node.has(2) || high) && x.dtype().is_float();
-  // Of crossed bounds the upper one holds; `clip` wants them in order.
+  // The upper one of crossed bounds holds; `clip` wants them in order.
   bool ordered = !low || !high || low->item_as_double() <= high->item_as_double();
   if (numbers && ordered && x.dtype().bits <= 32) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -1,4 +1,5 @@
-// What operators of the domain ai.onnx.ml share: labels of classes, and what becomes of scores.
+// Parts that operators of the domain ai.onnx.ml share: labels of classes, and what becomes of
+// scores.
 #pragma once
 
 #include <string>
@@ -11,14 +12,14 @@ namespace relay::onnx {
 #define RELAY_ONNX_ML(op_type, since, convert) \
   RELAY_ONNX_DOMAIN("ai.onnx.ml", op_type, since, convert)
 
-/// What is done to the scores of a row last.
+/// The last step on the scores of a row.
 enum class PostTransform : uint8_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };
 /// The attribute post_transform, a word; NONE where it is not given.
 PostTransform post_transform(NodeContext& node);
 /// Scores (rows, classes) after the transform.
 GraphValue transformed(NodeContext& node, const GraphValue& scores, PostTransform transform);
 
-/// What classes are called: numbers, or strings, which stand for the positions of the classes.
+/// The names of classes: numbers, or strings, which stand for the positions of the classes.
 struct Labels {
   std::vector<int64_t> numbers;
   std::vector<std::string> strings;

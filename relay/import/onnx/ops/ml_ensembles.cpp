@@ -202,7 +202,7 @@ RELAY_ONNX_ML("TreeEnsembleRegressor", 1, convert_tree_regressor)
 
 // ---- Classifiers ----
 
-// Of several classes the one with the greatest score, among those that have any.
+// The one of several classes with the greatest score, among those that have any.
 Values classified(NodeContext& node, const Forest& forest, const Labels& labels,
                   const GraphValue& scores, bool based, PostTransform transform) {
   std::vector<double> least(labels.size(), -std::numeric_limits<double>::infinity());

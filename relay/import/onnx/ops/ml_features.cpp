@@ -1,4 +1,4 @@
-// What is done to features before a model of ai.onnx.ml sees them, and to its results.
+// Steps on features before a model of ai.onnx.ml sees them, and on its results.
 #include <algorithm>
 #include <cmath>
 #include <map>

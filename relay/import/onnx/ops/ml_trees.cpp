@@ -187,7 +187,7 @@ std::optional<std::vector<int64_t>> targets_of_trees(const Forest& forest) {
   return result;
 }
 
-/// What a leaf that says nothing of a target has as its weight.
+/// The weight of a leaf that says nothing of a target.
 double nothing(Aggregate aggregate) {
   if (aggregate == Aggregate::kMin) return std::numeric_limits<double>::infinity();
   if (aggregate == Aggregate::kMax) return -std::numeric_limits<double>::infinity();

@@ -22,7 +22,7 @@ struct Forest {
     double threshold = 0;
     bool is_leaf() const { return test == 0; }
   };
-  /// What a leaf adds to the score of a target.
+  /// The number that a leaf adds to the score of a target.
   struct Weight {
     int32_t node;
     int64_t target;

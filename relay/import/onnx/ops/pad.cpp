@@ -13,8 +13,8 @@ using Values = std::vector<GraphValue>;
 
 // ---- Padding ------------------------------------------------------------------------------------
 
-// What stands at positions before - n … outside of an axis of `extent` elements, as positions in
-// it.
+// The elements that stand at positions, which may be outside of an axis of `extent` elements, as
+// positions in it.
 GraphValue inside(NodeContext& node, const std::string& mode, const GraphValue& places,
                   const GraphValue& extent) {
   GraphValue zero = number_value(node, 0), one = number_value(node, 1);

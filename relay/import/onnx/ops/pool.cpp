@@ -342,7 +342,7 @@ GraphValue average_pool(NodeContext& node, const PoolWindow& pool, const GraphVa
   GraphValue zero = node.scalar(x.dtype(), 0);
   GraphValue result = node.emit(op, {with_pads(node, pool.window, x, zero)}, attrs);
   if (!include_padding && !pool.window.open_pads.empty()) {
-    // What share of a window is no padding.
+    // The share of a window that is no padding.
     std::vector<Dim> dims(x.dims().begin(), x.dims().end());
     dims[0] = dims[1] = 1;
     GraphValue ones = node.broadcast_to(node.scalar(x.dtype(), 1), dims);

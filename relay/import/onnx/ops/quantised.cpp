@@ -53,7 +53,7 @@ DynamicallyQuantised dynamically_quantised(NodeContext& node, const GraphValue& 
   GraphValue high = node.emit("maximum", {node.emit("max", {whole}), with.number(0)});
   GraphValue low = node.emit("minimum", {node.emit("min", {whole}), with.number(0)});
   GraphValue scale = with.divide(with.subtract(high, low), 255.0);
-  // Of zeros alone any scale makes zeros.
+  // For zeros alone any scale makes zeros.
   GraphValue none = node.emit("equal", {scale, with.number(0)});
   scale = node.emit("where", {none, with.number(1), scale});
   GraphValue zero = with.divide(with.subtract(0.0, low), scale);
@@ -179,7 +179,7 @@ Values convert_dequantize(NodeContext& node) {
 RELAY_ONNX("DequantizeLinear", 10, convert_dequantize)
 RELAY_ONNX_DOMAIN("com.microsoft", "DequantizeLinear", 1, convert_dequantize)
 
-/// What QuantizeLinear gives: a dtype, or a narrow type.
+/// The type that QuantizeLinear gives: a dtype, or a narrow type.
 struct Target {
   DType dtype = kUInt8;
   const NarrowType* narrow = nullptr;
@@ -277,7 +277,7 @@ RELAY_ONNX("DynamicQuantizeLinear", 11, convert_dynamic_quantize)
 // ---- Products -----------------------------------------------------------------------------------
 
 Values convert_qlinear_conv(NodeContext& node) {
-  // Of com.microsoft alone; the weights stay as they are.
+  // An attribute of com.microsoft alone; the weights stay as they are.
   bool last = !node.node().domain.empty() && node.attr_bool("channels_last", false);
   GraphValue x = last ? channels_first(node, node.input(0)) : node.input(0);
   GraphValue x_scale = node.input(1), weight = node.input(3);
@@ -296,7 +296,7 @@ Values convert_qlinear_conv(NodeContext& node) {
 RELAY_ONNX("QLinearConv", 10, convert_qlinear_conv)
 RELAY_ONNX_DOMAIN("com.microsoft", "QLinearConv", 1, convert_qlinear_conv)
 
-// Of the first operand a scale may be for rows, of the second for columns.
+// A scale of the first operand may be for rows, of the second for columns.
 Values convert_qlinear_matmul(NodeContext& node) {
   GraphValue a = node.input(0), b = node.input(3);
   GraphValue a_scale = node.cast(node.input(1), kFloat32);

@@ -12,7 +12,7 @@ namespace {
 
 using Values = std::vector<GraphValue>;
 
-/// What a layer computes, as far as all directions share it.
+/// The computation of a layer, as far as all directions share it.
 struct Layer {
   size_t gates = 1;   // rows of the weights, in hidden sizes
   size_t states = 1;  // h, and c of an LSTM

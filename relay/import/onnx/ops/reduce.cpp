@@ -10,13 +10,13 @@ namespace {
 
 using Values = std::vector<GraphValue>;
 
-// What a reduction does to the data first and to its result at last; between them stands an
+// The steps of a reduction on the data first and on its result at last; between them stands an
 // operator of Relay that runs over axes.
 struct Reduction {
   const char* op;
   GraphValue (*before)(NodeContext& node, const GraphValue& x) = nullptr;
   GraphValue (*after)(NodeContext& node, const GraphValue& x) = nullptr;
-  // Of nothing, where the operator has no result of its own for that.
+  // The result for nothing, where the operator has none of its own.
   NDArray (*identity)(DType dtype) = nullptr;
 };
 
@@ -33,7 +33,7 @@ GraphValue reduced(NodeContext& node, const Reduction& how, const GraphValue& x,
   Dim extent = 1;
   for (int64_t axis : axes) extent = extent * x.dim(static_cast<size_t>(axis));
   if (how.identity != nullptr && extent.is_int(0)) {
-    // Of nothing there is a sum, which has the shape that is wanted.
+    // There is a sum of nothing, which has the shape that is wanted.
     GraphValue shaped = node.emit(x.dtype().is_bool() ? "any" : "sum", {x}, over);
     return node.emit("full_like", {shaped, node.constant_value(how.identity(x.dtype()))});
   }
@@ -243,7 +243,7 @@ Values running(NodeContext& node, const char* op) {
   }
   GraphValue axis = node.reshape(as_number(node, node.input(1), "axis"), {Dim(1)});
   Values chosen = chosen_axes(node, axis, x.rank());
-  // Of one axis, too: the run sees whether it is that.
+  // For one axis, too: the run sees whether it is that.
   GraphValue result = x.rank() == 1 ? x : along(0);
   for (size_t k = x.rank() == 1 ? 0 : 1; k < x.rank(); ++k) {
     result = node.emit("where", {chosen[k], along(static_cast<int64_t>(k)), result});

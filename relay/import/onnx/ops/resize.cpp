@@ -437,7 +437,7 @@ Values convert_resize(NodeContext& node) {
                              [&](const Axis& other) { return other.axis == axes.back().axis; });
     node.require(!twice, "axes names an axis twice");
   }
-  // Of the two, the one that is not used may be an empty list.
+  // The one of the two that is not used may be an empty list.
   auto given = [&](size_t input) {
     return node.has(input) &&
            !(node.input(input).rank() == 1 && node.input(input).dim(0).is_int(0));

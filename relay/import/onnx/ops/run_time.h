@@ -41,7 +41,7 @@ GraphValue from_front(NodeContext& node, const GraphValue& axes, size_t rank);
 /// A vector with an entry for each of `rank` axes: `values` at `axes`, else `otherwise`'s.
 GraphValue at_axes(NodeContext& node, const GraphValue& values, const GraphValue& axes,
                    const GraphValue& otherwise, size_t rank);
-/// Whether each of `rank` axes is in the list `axes`: bools of rank 0.
+/// Bools of rank 0, one for each of `rank` axes: true if it is in the list `axes`.
 std::vector<GraphValue> chosen_axes(NodeContext& node, const GraphValue& axes, size_t rank);
 
 /// Elements from `begin` to before `end` on one axis, both int64 of rank 0.

@@ -214,7 +214,7 @@ std::optional<std::vector<int64_t>> axes_of(NodeContext& node, int64_t since_inp
   return node.ints(1, "axes");
 }
 
-// Whether an input is there whose elements only a run knows.
+// True if an input is there whose elements only a run knows.
 bool open_input(NodeContext& node, size_t i) { return node.has(i) && !node.constant(i); }
 
 Values convert_unsqueeze(NodeContext& node) {

@@ -164,8 +164,8 @@ GraphValue mirrored(NodeContext& node, const GraphValue& half, const GraphValue&
   return node.concat({half, back}, axis);
 }
 
-// What both transforms of a signal along the last but one axis share; the result has that axis
-// last and, for spectra, parts behind it.
+// The part that both transforms of a signal along the last but one axis share; the result has that
+// axis last and, for spectra, parts behind it.
 GraphValue dft_last(NodeContext& node, Complex x, GraphValue count, bool inverse, bool onesided) {
   if (!inverse || !onesided) {
     x = {resized(node, x.re, count), resized(node, x.im, count)};
@@ -194,7 +194,7 @@ GraphValue dft_along(NodeContext& node, const GraphValue& x, int64_t axis, bool 
   } else {
     count = extent_value(node, x, static_cast<size_t>(axis));
     if (inverse && onesided) {
-      // Of half a spectrum: twice as many, less the first and the last.
+      // For half a spectrum: twice as many, less the first and the last.
       Dim extent = x.dim(static_cast<size_t>(axis));
       if (extent.is_int()) {
         node.require(extent.as_int() > 1, "half a spectrum has the extent " + extent.str());
@@ -283,7 +283,7 @@ Values convert_stft(NodeContext& node) {
   bool onesided = node.attr_bool("onesided", true);
   if (x.rank() == 2) x = node.unsqueeze(x, {2});
   if (dtype.bits < 32) x = node.cast(x, kFloat32);
-  // Of complex signals there is no other half to leave out.
+  // For complex signals there is no other half to leave out.
   if (x.dim(2).is_int(2)) onesided = false;
   GraphValue step = as_number(node, node.input(1), "frame_step");
   GraphValue length;

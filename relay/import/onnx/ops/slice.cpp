@@ -24,8 +24,8 @@ struct Cut {
   }
 };
 
-// What an operator of slices refuses is a slice that ends before it begins. `kEmpty`: it does so
-// for every extent; `kSound`: for none.
+// An operator of slices refuses a slice that ends before it begins. `kEmpty`: it does so for every
+// extent; `kSound`: for none.
 enum class Order { kSound, kEmpty, kOpen };
 
 Order order_of_numbers(const Cut& cut) {
@@ -220,7 +220,7 @@ RELAY_ONNX("Slice", 10, convert_slice)
 
 GraphValue sliced(NodeContext& node, const GraphValue& x, const std::vector<int64_t>& axes,
                   const Elements& starts, const Elements& ends, const std::vector<int64_t>& steps) {
-  // What concerns nothing but whole axes is left out.
+  // A cut that concerns nothing but whole axes is left out.
   std::vector<Cut> cuts;
   bool numbers = true, open = false, unknown = false;  // …, so that a run has to see
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -242,7 +242,7 @@ GraphValue sliced(NodeContext& node, const GraphValue& x, const std::vector<int6
     Order order = order_of_numbers(cut);
     if (order == Order::kEmpty) cut.end = cut.start;
     if (order == Order::kOpen && cut.step > 0 && cut.start.as_int() > 0) {
-      // What is left off the end first: then the start clamps.
+      // The end is left off first: then the start clamps.
       first_axes.push_back(cut.axis);
       none.push_back(0);
       first_ends.push_back(bounded(cut.end));

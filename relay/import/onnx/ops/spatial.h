@@ -1,4 +1,4 @@
-// What convolutions and pools share: windows over spatial axes.
+// Parts that convolutions and pools share: windows over spatial axes.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Window {
   std::vector<Dim> open_pads;
 };
 
-/// What auto_pad does to the pads of a window.
+/// The effect of auto_pad on the pads of a window.
 enum class Padding {
   kResolved,   // SAME_UPPER and SAME_LOWER become numbers
   kOpen,       // … or `open_pads`, where extents are names

@@ -23,7 +23,7 @@ mod = tvm.IRModule.from_expr(relay.Function([data], relay.nn.softmax(relay.nn.de
 for batch in (1, 3, 8):
     assert run(mod, np.random.rand(batch, 4).astype("float32")).shape == (batch, 3)
 
-# What depends on values: arange, non-zero places, the largest k.
+# A size that depends on values: arange, non-zero places, the largest k.
 n = relay.var("n", shape=(), dtype="int32")
 mod = tvm.IRModule.from_expr(relay.Function([n], relay.arange(relay.const(0), n, relay.const(2), dtype="int32")))
 assert run(mod, np.int32(7)).tolist() == [0, 2, 4, 6]

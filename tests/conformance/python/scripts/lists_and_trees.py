@@ -56,7 +56,7 @@ for value in (3, 2, 1):
 for kind in ("debug", "vm"):
     assert relay.create_executor(kind, mod=mod).evaluate(mod.get_global_var("total"))(one).numpy() == 6
 
-# What may be missing.
+# A value that may be missing.
 option = relay.Var("option", relay.TypeCall(mod.get_global_type_var("Option"), [relay.scalar_type("float32")]))
 y = relay.Var("y")
 clauses = [relay.Clause(relay.PatternConstructor(some, [relay.PatternVar(y)]), y), relay.Clause(relay.PatternConstructor(none), relay.const(-1.0))]

@@ -8,7 +8,7 @@ from .core import Type, draw, reference, wide
 
 
 def overlap(a, b):
-    """What two boxes share of what they cover, by two opposite corners each."""
+    """The share that two boxes have in common of what they cover, by two opposite corners each."""
     (a, b) = (np.sort(box.reshape(2, 2), axis=0) for box in (a, b))
     sides = np.maximum(np.minimum(a[1], b[1]) - np.maximum(a[0], b[0]), 0)
     shared = sides.prod()

@@ -141,7 +141,7 @@ def convolve(
 
 
 def common(book, dims):
-    """What all dimensions share: extents, channels, strides, padding, dilation, groups, dtypes."""
+    """The cases that all dimensions share: extents, channels, strides, padding, dilation, groups, dtypes."""
     op, ones = f"nn.conv{dims}d", [1] * dims
     space = [5, 4, 3][:dims] if dims > 1 else [7]
     kernel = [3, 2, 2][:dims]

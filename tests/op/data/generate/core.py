@@ -1,4 +1,4 @@
-"""What every family shares: how values, types and attributes are written, and the book that collects cases.
+"""The tools that every family shares: how values, types and attributes are written, and the book that collects cases.
 
 A case is one program with one call (after tuples are built), its inputs, its result type and outputs. The outputs
 come from a reference function, registered by operator name with `reference`; references take the tensors as positional

@@ -134,7 +134,7 @@ def flatten(value):
 
 
 def close(expected, actual, tolerance):
-    """Whether arrays agree as the data's rule says; not-a-number equals itself."""
+    """True if arrays agree as the data's rule says; not-a-number equals itself."""
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return False
     if expected.dtype.kind != "f":

@@ -50,7 +50,7 @@ def disagreement(record):
 
 
 def same(written, record):
-    """Whether a stored record is the generated one; computed floats may differ in the last bits."""
+    """True if a stored record is the generated one; computed floats may differ in the last bits."""
     outputs = [[parse_values(o) for o in r.get("outputs", [])] for r in (written, record)]
     if {**written, "outputs": None} != {**record, "outputs": None}:
         return False

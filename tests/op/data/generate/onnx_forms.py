@@ -78,7 +78,7 @@ def classes(book):
                 book.add(
                     "one_hot", label, args, exact=True, depth=depth, axis=axis, from_end=True
                 )
-                # What is outside is no class; the reference of ONNX wraps it around.
+                # An index outside is no class; the reference of ONNX wraps it around.
                 inner = kind != "bool" and 0 not in shape
                 if inner and np.all((indices >= -depth) & (indices < depth)):
                     values = np.stack([off, on])

@@ -1,4 +1,4 @@
-"""What today's models are made of: several operators in a row, by PyTorch in float64."""
+"""The patterns that today's models are made of: several operators in a row, by PyTorch in float64."""
 
 import numpy as np
 import torch

@@ -90,7 +90,7 @@ def register_scan(name, function, start):
 register_scan("cumsum", np.cumsum, 0)
 register_scan("cumprod", np.cumprod, 1)
 
-# What the attributes can say, over data of rank three.
+# The values of the attributes, over data of rank three.
 AXES = [
     ("all axes", {}),
     ("axis 0", {"axis": [0]}),

@@ -63,7 +63,7 @@ def avg_pool2d_grad(gradient, x, *, pool_size, strides=(1, 1), padding=(0, 0), l
         sums = F.avg_pool2d(images, tuple(pool_size), tuple(strides))
         if count_include_pad:
             return sums
-        # What lies in the window and not in the padding.
+        # The elements in the window but not in the padding.
         inside = torch.ones(1, 1, *(x.shape[2:] if layout == "NCHW" else x.shape[1:3]), dtype=torch.float64)
         sides = {1: lambda p: p * 4, 2: lambda p: p * 2, 4: lambda p: p}[len(padding)](list(padding))
         share = F.avg_pool2d(F.pad(inside, (sides[1], sides[3], sides[0], sides[2])), tuple(pool_size), tuple(strides))
