@@ -10,18 +10,9 @@
 namespace relay::graph {
 
 std::vector<size_t> drop_unread(te::Computation& computation, const std::vector<bool>& wanted) {
-  std::vector<bool> inputs = wanted, stages(computation.stages.size());
-  auto read = [&](te::TensorId id) {
-    if (id.is_input()) {
-      inputs[static_cast<size_t>(id.index)] = true;
-    } else {
-      stages[static_cast<size_t>(id.stage)] = true;
-    }
-  };
-  for (const te::Output& output : computation.outputs) read(output.tensor);
-  for (size_t s = stages.size(); s-- > 0;) {
-    if (!stages[s]) continue;
-    for (te::TensorId id : te::stage_reads(computation.stages[s])) read(id);
+  auto [inputs, stages] = te::needed_tensors(computation);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (wanted[i]) inputs[i] = true;
   }
   std::vector<size_t> left;
   std::vector<int32_t> input_at(inputs.size(), -1), stage_at(stages.size(), -1);

@@ -11,15 +11,7 @@ namespace {
 
 /// The computation without stages that no output needs.
 Computation without_unused(Computation c) {
-  std::vector<bool> used(c.stages.size());
-  auto use = [&](TensorId id) {
-    if (!id.is_input()) used[static_cast<size_t>(id.stage)] = true;
-  };
-  for (const Output& output : c.outputs) use(output.tensor);
-  for (size_t s = c.stages.size(); s-- > 0;) {
-    if (!used[s]) continue;
-    for (TensorId id : stage_reads(c.stages[s])) use(id);
-  }
+  const std::vector<bool> used = needed_tensors(c).stages;
   std::vector<int32_t> number(c.stages.size());
   int32_t next = 0;
   for (size_t s = 0; s < used.size(); ++s) number[s] = used[s] ? next++ : -1;

@@ -117,4 +117,22 @@ std::vector<TensorId> stage_reads(const Stage& stage) {
   return reads;
 }
 
+NeededTensors needed_tensors(const Computation& computation) {
+  NeededTensors needed{std::vector<bool>(computation.inputs.size()),
+                       std::vector<bool>(computation.stages.size())};
+  auto need = [&](TensorId id) {
+    if (id.is_input()) {
+      needed.inputs[static_cast<size_t>(id.index)] = true;
+    } else {
+      needed.stages[static_cast<size_t>(id.stage)] = true;
+    }
+  };
+  for (const Output& output : computation.outputs) need(output.tensor);
+  for (size_t s = computation.stages.size(); s-- > 0;) {
+    if (!needed.stages[s]) continue;
+    for (TensorId id : stage_reads(computation.stages[s])) need(id);
+  }
+  return needed;
+}
+
 }  // namespace relay::te

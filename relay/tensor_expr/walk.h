@@ -36,4 +36,11 @@ std::span<const Axis> stage_axes(const Stage& stage);
 /// Tensors that a stage reads: loads, bases, sources, in order of first use, each once.
 std::vector<TensorId> stage_reads(const Stage& stage);
 
+/// The inputs and stages that the outputs of a computation depend on by more than extents.
+struct NeededTensors {
+  std::vector<bool> inputs;
+  std::vector<bool> stages;
+};
+NeededTensors needed_tensors(const Computation& computation);
+
 }  // namespace relay::te

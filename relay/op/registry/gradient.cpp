@@ -88,25 +88,6 @@ te::Computation derive(const Operator& op, const AttrsRef& attrs, std::vector<Ty
   return te::adjoint(build_computation(OpCall(&op, attrs, std::move(inputs), result)));
 }
 
-/// True for each input that the outputs of a computation depend on by more than its extents.
-std::vector<bool> read_inputs(const te::Computation& computation) {
-  std::vector<bool> read(computation.inputs.size(), false);
-  std::vector<bool> live(computation.stages.size(), false);
-  auto use = [&](te::TensorId id) {
-    if (id.is_input()) {
-      read[static_cast<size_t>(id.index)] = true;
-    } else {
-      live[static_cast<size_t>(id.stage)] = true;
-    }
-  };
-  for (const te::Output& output : computation.outputs) use(output.tensor);
-  for (size_t i = computation.stages.size(); i-- > 0;) {
-    if (!live[i]) continue;
-    for (te::TensorId id : te::stage_reads(computation.stages[i])) use(id);
-  }
-  return read;
-}
-
 bool has_known_extents(const TypeRef& type) {
   if (const auto* tuple = type->as<TupleType>()) {
     return std::all_of(tuple->fields().begin(), tuple->fields().end(), has_known_extents);
@@ -166,7 +147,7 @@ std::vector<bool> leave_out_unread(const GradientCall& call, std::vector<ExprRef
   } catch (const te::NoAdjoint&) {
     return {};  // the operator's relation refuses it, with the place
   }
-  const std::vector<bool> read = read_inputs(computation);
+  const std::vector<bool> read = te::needed_tensors(computation).inputs;
   size_t next = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto* tuple = inputs[i]->as<TupleType>();
