@@ -1,49 +1,10 @@
 // Expressions: operators by precedence, suffixes of operands, primaries.
 #include <charconv>
 
+#include <relay/parse/infix.h>
 #include <relay/parse/parser.h>
 
 namespace relay::parsing {
-namespace {
-
-struct Infix {
-  int precedence = 0;
-  const char* op = nullptr;
-};
-
-Infix infix(Tok kind) {
-  switch (kind) {
-    case Tok::kStar:
-      return {6, "multiply"};
-    case Tok::kSlash:
-      return {6, "divide"};
-    case Tok::kPlus:
-      return {5, "add"};
-    case Tok::kMinus:
-      return {5, "subtract"};
-    case Tok::kLess:
-      return {4, "less"};
-    case Tok::kLessEqual:
-      return {4, "less_equal"};
-    case Tok::kGreater:
-      return {4, "greater"};
-    case Tok::kGreaterEqual:
-      return {4, "greater_equal"};
-    case Tok::kEqual:
-      return {3, "equal"};
-    case Tok::kNotEqual:
-      return {3, "not_equal"};
-    case Tok::kAnd:
-      return {2, "logical_and"};
-    case Tok::kOr:
-      return {1, "logical_or"};
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
 ExprRef Parser::call_operator(const char* name, Span op_span, std::initializer_list<ExprRef> args,
                               size_t begin) {
   OpEntry* entry = find_operator(symbols_.intern(name));

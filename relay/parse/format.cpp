@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <relay/parse/imports.h>
+#include <relay/parse/syntax_tokens.h>
 #include <relay/print/lines.h>
 
 namespace relay {
@@ -18,83 +19,30 @@ struct Comment {
   bool blank_after = false;  // an empty line follows
 };
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
-
-// The end of the block comment that begins at `begin`; they nest.
-size_t block_end(std::string_view text, size_t begin) {
-  size_t depth = 0;
-  size_t i = begin;
-  while (i + 1 < text.size()) {
-    if (text[i] == '/' && text[i + 1] == '*') {
-      ++depth;
-      i += 2;
-    } else if (text[i] == '*' && text[i + 1] == '/') {
-      i += 2;
-      if (--depth == 0) return i;
-    } else {
-      ++i;
-    }
-  }
-  return text.size();
-}
-
-// True if nothing else stands on the line after `at`, and the next one is empty.
-bool empty_line_follows(std::string_view text, size_t at) {
-  size_t lines = 0;
-  for (; at < text.size(); ++at) {
-    if (text[at] == '\n') {
-      if (++lines == 2) return true;
-    } else if (!is_blank(text[at])) {
-      return false;
-    }
-  }
-  return false;
-}
-
 std::vector<Comment> find_comments(std::string_view text) {
+  const parsing::SyntaxTokens syntax = parsing::read_syntax(text, SyntaxMarks(0));
   std::vector<Comment> comments;
-  size_t line = std::string_view::npos;  // the first thing on this line
-  for (size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size();) {
-    char c = text[i];
-    if (c == '\n') line = std::string_view::npos;
-    if (c == '\n' || is_blank(c)) {
-      ++i;
-      continue;
-    }
-    if (line == std::string_view::npos) line = i;
-    if (c == '"') {
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {
-        if (text[i] == '\\') ++i;
+  size_t line = 0;
+  bool first = true;  // nothing stands on the line yet
+  auto meet = [&](size_t begin, size_t lines_before) {
+    if (lines_before == 0 && !first) return;
+    line = begin;
+    first = false;
+  };
+  for (const parsing::SyntaxToken& token : syntax.tokens) {
+    for (size_t k = token.first_comment; k < token.end_comment; ++k) {
+      const parsing::SyntaxComment& comment = syntax.comments[k];
+      meet(comment.begin, comment.lines_before);
+      const std::string_view written = text.substr(comment.begin, comment.end - comment.begin);
+      const size_t lines_after =
+          k + 1 < token.end_comment ? syntax.comments[k + 1].lines_before : token.lines_before;
+      if (!written.starts_with("/* ty=") && !written.starts_with("/* span=")) {
+        comments.push_back(
+            {comment.begin, comment.end, line, line == comment.begin && lines_after > 1});
       }
-      ++i;
-      continue;
+      if (written.find('\n') != std::string_view::npos) line = comment.end;
     }
-    std::string_view rest = text.substr(i);
-    size_t end = i;
-    if (c == '#') {
-      size_t word = rest.starts_with("#[") ? rest.find_first_not_of(" \t", 2) : rest.npos;
-      std::string_view after = word == rest.npos ? std::string_view() : rest.substr(word);
-      if (after.starts_with("metadata")) break;
-      if (after.starts_with("version")) {
-        ++i;
-        continue;
-      }
-      end = std::min(text.find('\n', i), text.size());
-    } else if (rest.starts_with("//")) {
-      end = std::min(text.find('\n', i), text.size());
-    } else if (rest.starts_with("/*")) {
-      end = block_end(text, i);
-    } else {
-      ++i;
-      continue;
-    }
-    if (!rest.starts_with("/* ty=") && !rest.starts_with("/* span=")) {
-      size_t last = end;
-      while (last > i && is_blank(text[last - 1])) --last;
-      comments.push_back({i, last, line, line == i && empty_line_follows(text, end)});
-    }
-    if (text.substr(i, end - i).find('\n') != std::string_view::npos) line = end;
-    i = end;
+    meet(token.begin, token.lines_before);
   }
   return comments;
 }

@@ -1,7 +1,6 @@
 #include <relay/parse/format_source.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include <relay/parse/document.h>
@@ -38,8 +37,8 @@ class SourceFormatter : private TokenShape {
     return out;
   }
 
-  /// The tokens that stay.
-  bool keeps(size_t i) const { return !dropped_[i]; }
+  /// True for each token that is left out: parentheses without effect.
+  const std::vector<bool>& dropped() const { return dropped_; }
 
  private:
   static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -92,7 +91,7 @@ class SourceFormatter : private TokenShape {
     opened_ = false;
   }
 
-  enum class Break : uint8_t { kNone, kSpace, kLine, kSoft, kFill, kHard, kItem };
+  enum class Break : uint8_t { kNone, kSpace, kLine, kSoft, kFill, kItem };
 
   // Comments, then the break before a token, then the comments at its side.
   void separate(size_t token, Break wanted) {
@@ -105,7 +104,7 @@ class SourceFormatter : private TokenShape {
         !is(token - 1, Tok::kLParen) && !is(token - 1, Tok::kLBracket)) {
       wanted = Break::kSpace;
     }
-    if (line || wanted == Break::kHard || wanted == Break::kItem) {
+    if (line || wanted == Break::kItem) {
       if (written_) {
         if (wanted == Break::kItem && lines > 1 && !opened_) {
           document_.blank();
@@ -186,7 +185,7 @@ class SourceFormatter : private TokenShape {
         continue;
       }
       if (!is_infix(i)) continue;
-      const int precedence = infix_precedence(tokens_[i].kind);
+      const int precedence = infix(tokens_[i].kind).precedence;
       if (weakest == 0 || precedence < weakest) weakest = precedence;
     }
     return weakest;
@@ -247,7 +246,7 @@ class SourceFormatter : private TokenShape {
       if (i > begin) {
         if (breaks && !indented) document_.begin_indent();
         indented = true;
-        const bool after = is_infix(i - 1) && infix_precedence(tokens_[i - 1].kind) == weakest;
+        const bool after = is_infix(i - 1) && infix(tokens_[i - 1].kind).precedence == weakest;
         const bool let = is(i - 1, Tok::kSemicolon);
         separate(i, after || let ? Break::kLine : visible_space(i) ? Break::kSpace : Break::kNone);
       }
@@ -454,8 +453,9 @@ class SourceFormatter : private TokenShape {
   bool opened_ = false;   // the opening brace of a block was the last
 };
 
-// The kept tokens and all comments, in order: what layout must not change.
-std::vector<std::string_view> content(const SyntaxTokens& syntax, const std::vector<bool>* kept) {
+// The tokens but those that are dropped, and all comments, in order: layout must not change them.
+std::vector<std::string_view> content(const SyntaxTokens& syntax,
+                                      const std::vector<bool>& dropped = {}) {
   std::vector<std::string_view> all;
   for (size_t i = 0; i < syntax.tokens.size(); ++i) {
     const SyntaxToken& token = syntax.tokens[i];
@@ -463,7 +463,7 @@ std::vector<std::string_view> content(const SyntaxTokens& syntax, const std::vec
       const SyntaxComment& comment = syntax.comments[k];
       all.push_back(syntax.text.substr(comment.begin, comment.end - comment.begin));
     }
-    if (kept == nullptr || (*kept)[i]) {
+    if (dropped.empty() || !dropped[i]) {
       all.push_back(token.kind == Tok::kVersion ? "#[version" : syntax.at(i));
     }
   }
@@ -479,10 +479,8 @@ std::string format_source(std::string_view text, const SyntaxMarks& marks) {
   SourceFormatter formatter(syntax, marks);
   std::string out;
   run_on_large_stack([&] { out = formatter.run(); });
-  std::vector<bool> kept(syntax.tokens.size());
-  for (size_t i = 0; i < kept.size(); ++i) kept[i] = formatter.keeps(i);
   const SyntaxTokens again = read_syntax(out, SyntaxMarks(0));
-  if (content(syntax, &kept) != content(again, nullptr))
+  if (content(syntax, formatter.dropped()) != content(again))
     throw InternalError("formatting changed the tokens of the program");
   return out;
 }

@@ -2,31 +2,6 @@
 
 namespace relay::parsing {
 
-int infix_precedence(Tok kind) {
-  switch (kind) {
-    case Tok::kStar:
-    case Tok::kSlash:
-      return 6;
-    case Tok::kPlus:
-    case Tok::kMinus:
-      return 5;
-    case Tok::kLess:
-    case Tok::kLessEqual:
-    case Tok::kGreater:
-    case Tok::kGreaterEqual:
-      return 4;
-    case Tok::kEqual:
-    case Tok::kNotEqual:
-      return 3;
-    case Tok::kAnd:
-      return 2;
-    case Tok::kOr:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
 bool TokenShape::ends_operand(size_t i) const {
   switch (tokens_[i].kind) {
     case Tok::kIdent:

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <relay/parse/infix.h>
 #include <relay/parse/syntax_tokens.h>
 
 namespace relay::parsing {
@@ -41,7 +42,7 @@ class TokenShape {
     return is(i, Tok::kMinus) && (i == 0 || begins_item(i) || !ends_operand(i - 1));
   }
   bool is_infix(size_t i) const {
-    return infix_precedence(tokens_[i].kind) > 0 && !type_bracket(i) && !is_prefix(i);
+    return infix(tokens_[i].kind).precedence > 0 && !type_bracket(i) && !is_prefix(i);
   }
   // `axis=1`, against the `=` of a binding.
   bool is_attribute_sign(size_t i) const {
