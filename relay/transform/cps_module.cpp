@@ -9,6 +9,7 @@
 #include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/transform/cps.h>
+#include <relay/transform/first_order.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/literals.h>
 
@@ -54,11 +55,6 @@ class FieldCheck {
     const TypeData* data;
     TypeRef type;
   };
-  static bool holds_functions(const Type& type) {
-    bool found = type.is<FuncType>();
-    for_each_part(type, [&](const Type* part) { found = found || holds_functions(*part); });
-    return found;
-  }
   // As deep as patterns are, which is bounded.
   void check(const Pattern& pattern) const {
     if (pattern.kind() == PatternKind::kConstructor)
