@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from typing import Any
 
 from relay.analysis import *  # noqa: F403
@@ -12,6 +10,7 @@ from relay.analysis import __all__ as _names
 from relay import IRModule as IRModule, sparse as _sparse
 
 from .. import _absent
+from .._submodules import submodule
 from relay.analysis import get_calibration_data as _calibration_data
 from .origins import analyze_operations_distribution as analyze_operations_distribution
 from ..runtime.ndarray import array as _array
@@ -19,18 +18,9 @@ from ..runtime.ndarray import cpu as cpu
 
 __all__ = [*_names, "analyze_operations_distribution"]
 
-
-def _submodule(name: str, **names: Any) -> Any:
-    """A module of TVM that has only these names."""
-    made = types.ModuleType(f"{__name__}.{name}")
-    vars(made).update(names, __all__=list(names))
-    sys.modules[made.__name__] = made
-    return made
-
-
-sparse_dense = _submodule("sparse_dense", process_params=_sparse.process_dense_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
-sparse_conv2d = _submodule("sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
-operations_distribution = _submodule("operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
+sparse_dense = submodule(__name__, "sparse_dense", process_params=_sparse.process_dense_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
+sparse_conv2d = submodule(__name__, "sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
+operations_distribution = submodule(__name__, "operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
 
 
 def get_calibration_data(mod: IRModule, data: Any) -> Any:  # type: ignore[no-redef]

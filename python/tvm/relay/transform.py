@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from typing import Any
 
 import relay as _relay
@@ -13,6 +11,7 @@ from relay.transform import FunctionPass as FunctionPass, LayoutConfig as Layout
 from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Conv2dToSparse2, DenseToSparse as DenseToSparse
 
 from .. import _absent
+from .._submodules import submodule
 from ..ir.module import from_expr as module_of
 from ..target import Target
 from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
@@ -327,16 +326,7 @@ def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
     made = _passes.create("ToANormalForm")(module_of(e))["main"]
     return made if isinstance(e, _relay.Function) else made.body
 
-
-def _submodule(name: str, **names: Any) -> Any:
-    """A module of TVM that has only these names."""
-    made = types.ModuleType(f"{__name__}.{name}")
-    vars(made).update(names, __all__=list(names))
-    sys.modules[made.__name__] = made
-    return made
-
-
-suffixes = _submodule("suffixes", SUFFIX_STRING=_origins.SUFFIX_STRING, tag_suffixes=_origins.tag_suffixes)
+suffixes = submodule(__name__, "suffixes", SUFFIX_STRING=_origins.SUFFIX_STRING, tag_suffixes=_origins.tag_suffixes)
 
 # A package without files: imports of what TVM has below it give the reason why it is not there.
 __path__: list[str] = []
