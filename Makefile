@@ -42,7 +42,7 @@ test-wheel:
 test: setup
 	@scripts/test.sh release $(JOBS) $(CONFIGURE_OPTIONS) $(PYTHON_OPTIONS)
 
-# The tests of programs from PyTorch, whose CPU build comes from PyPI into an environment of its own.
+# The tests of programs from PyTorch, which comes from PyPI into an environment of its own: some gigabytes.
 torch: python
 	@test -x .venv-torch/bin/pytest || { .venv/bin/python -m venv .venv-torch && \
 	  .venv-torch/bin/pip install -q numpy torch pytest expecttest; }

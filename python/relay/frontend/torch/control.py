@@ -7,14 +7,14 @@ from typing import Any, Callable, Sequence
 from ..._core import Call, Expr, Function, If, Let, TensorType, Tuple, TupleGetItem, TupleType, Var
 from .context import Context, Value
 
-__all__ = ["convert"]
+__all__ = ["NAMES", "convert"]
 
 Inner = Callable[[Any, Sequence[Any]], Any]
 
 
 def convert(c: Context, name: str, args: Any, kwargs: Any, inner: Inner) -> Any:
     """The results of a higher-order operator."""
-    return {"cond": _cond, "while_loop": _while_loop, "map_impl": _map, "scan": _scan}[name](c, inner, *args, **kwargs)
+    return _CONVERTERS[name](c, inner, *args, **kwargs)
 
 
 def _many(outputs: Any) -> list[Any]:
@@ -94,3 +94,8 @@ def _map(c: Context, inner: Inner, fn: Any, xs: Any, additional: Any = ()) -> li
 
 def _scan(c: Context, inner: Inner, fn: Any, init: Any, xs: Any, additional: Any = (), **_: Any) -> list[Expr]:
     return _steps(c, inner, fn, list(init), list(xs), list(additional))
+
+
+_CONVERTERS: dict[str, Callable[..., Any]] = {"cond": _cond, "while_loop": _while_loop, "map_impl": _map, "scan": _scan}
+# Higher-order operators that `convert` takes.
+NAMES = frozenset(_CONVERTERS)

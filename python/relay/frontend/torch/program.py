@@ -15,8 +15,6 @@ from .registry import SCALAR, Unavailable, find, supported
 
 __all__ = ["convert_exported", "convert_graph", "unsupported"]
 
-_HIGHER_ORDER = ("cond", "while_loop", "map_impl", "scan")
-
 
 def unsupported(graph_module: torch.fx.GraphModule) -> list[Diagnostic]:
     """One error for each node whose operator has no converter, those of subgraphs among them."""
@@ -38,7 +36,7 @@ def _name(target: Any) -> str:
 def _known(target: Any) -> bool:
     if target is operator.getitem or target in SCALAR or supported(target):
         return True
-    return isinstance(target, torch._ops.HigherOrderOperator) and target.name() in _HIGHER_ORDER
+    return isinstance(target, torch._ops.HigherOrderOperator) and target.name() in control.NAMES
 
 
 class _Walk:
@@ -85,8 +83,7 @@ class _Walk:
         try:
             args = torch.fx.node.map_aggregate(node.args, self._used) if node.target is not operator.getitem else node.args
             if node.target is operator.getitem:
-                picked = self.values[args[0]][args[1]]
-                return picked
+                return self.values[args[0]][args[1]]
             kwargs = torch.fx.node.map_aggregate(node.kwargs, self._used)
             if isinstance(context.out, (int, torch.SymInt)) and not isinstance(context.out, bool):
                 return self._symbolic(node, args, kwargs)
@@ -131,7 +128,7 @@ class _Walk:
 
 
 def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any], Any] | None = None, ranges: Any = None) -> tuple[IRModule, list[Any]]:
-    """A graph as a module, and what its outputs are: a position in the program's result, an extent, or None.
+    """A graph as a module, and each of its outputs as (position in the program's result, None) or, where the program does not give it, (None, value).
 
     `bind(node, meta)` gives the value of a placeholder that is no parameter of `main`, or None.
     """
