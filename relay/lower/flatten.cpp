@@ -17,11 +17,23 @@ namespace {
 // Sums of floats are formed in blocks of about this many terms.
 constexpr int64_t kBlock = 256;
 constexpr int64_t kMaxUnrolled = 32;
+/// A vector loop so short is run for one vector or two: joining its lanes costs more than the loop.
+constexpr int64_t kShortLanes = 32;
 
 bool is_long(Dim extent, int64_t limit) { return !extent.is_int() || extent.as_int() > limit; }
 
 bool is_float_sum(const ScalarNode& fold) {
   return fold.combiner->kind == Combiner::Kind::kSum && fold.dtype.is_float();
+}
+
+/// True if the vector loop, the innermost of several, is short: outside of the others each lane
+/// keeps its sum to the end, as for weights in blocks of 16 or 32 that share a scale.
+bool has_short_lanes(const ScalarNode& fold, const std::vector<Axis>& axes,
+                     const FoldLoops& loops) {
+  if (axes.size() < 2 || loops.vector_axis != static_cast<int>(axes.size()) - 1) return false;
+  const bool any_order =
+      fold.combiner->kind == Combiner::Kind::kSum && num_accumulators(fold) == 1;
+  return any_order && !is_long(axes.back().extent, kShortLanes);
 }
 }  // namespace
 
@@ -185,6 +197,10 @@ std::vector<ScalarRef> Flattener::fold(const ScalarRef& fold, Block& block) {
     Ref<ScalarNode> copy = copy_node(*fold);
     for (ScalarRef& arg : copy->args) arg = substitute(arg, single);
     plain = copy;
+  }
+  if (clips.empty() && has_short_lanes(*plain, axes, loops)) {
+    std::rotate(axes.begin(), axes.end() - 1, axes.end());
+    loops = {0, 1};
   }
   size_t before = mark();
   fold_loops(plain, axes, 0, vars, loops, block);

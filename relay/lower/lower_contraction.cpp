@@ -1,9 +1,33 @@
 // Sums of products as contraction kernels.
+#include <algorithm>
+
 #include <relay/lower/contraction.h>
 #include <relay/lower/contraction_plan.h>
 #include <relay/lower/templates.h>
 
 namespace relay::lower {
+namespace {
+
+/// True if a factor is more than a load, possibly cast: it is computed anew for each product, or
+/// copied to where it is read several times.
+bool is_computed(const te::ScalarRef& factor) {
+  const te::ScalarNode* node = factor.get();
+  while (node->kind == te::ScalarKind::kCast) node = node->args[0].get();
+  return node->kind != te::ScalarKind::kLoad;
+}
+
+/// One row against a computed factor, as in a product with weights of 4 bits: each element is read
+/// once, so that a copy does not pay.
+bool reads_once(const Contraction& contraction) {
+  auto is_one = [](const te::Axis& axis) { return axis.extent.is_int(1); };
+  auto all_one = [&](const std::vector<te::Axis>& axes) {
+    return std::all_of(axes.begin(), axes.end(), is_one);
+  };
+  return (all_one(contraction.rows) && is_computed(contraction.rhs)) ||
+         (all_one(contraction.columns) && is_computed(contraction.lhs));
+}
+
+}  // namespace
 
 std::optional<DraftKernel> lower_contraction(const Job& job) {
   const te::Computation& c = job.computation;
@@ -17,7 +41,7 @@ std::optional<DraftKernel> lower_contraction(const Job& job) {
       draft.buffer({static_cast<int32_t>(job.stage), 0}, Buffer::Role::kOutput, /*flat=*/false);
   std::optional<Contraction> contraction =
       match_contraction(draft.buffers(), out, map.axes, value, draft.num_axes(), draft.num_vars());
-  if (!contraction) return std::nullopt;
+  if (!contraction || reads_once(*contraction)) return std::nullopt;
   if (is_better_turned(*contraction) || is_packed_turned(*contraction, job.options.vector_bytes))
     contraction = turned(*contraction);
   Dim points = 1;
