@@ -539,6 +539,47 @@ def test_results_lie_in_donated_memory():
             np.testing.assert_array_equal(part, expected)
 
 
+STATE = "Tensor[(64, 8), float32]"
+LOOP = f"""
+def @layer(%cache: ({STATE}, {STATE}), %i: int32, %x: Tensor[(1, 8), float32]) -> (Tensor[(1, 8), float32], ({STATE}, {STATE})) {{
+  let %keys = scatter_nd(%cache.0, reshape(%i, newshape=[1, 1]), %x, mode="update");
+  let %values = scatter_nd(%cache.1, reshape(%i, newshape=[1, 1]), %x * 2f, mode="update");
+  (sum(%keys, axis=[0], keepdims=True) * 0.5f + sum(%values, axis=[0], keepdims=True) * 0.25f, (%keys, %values))
+}}
+def @step(%caches: (({STATE}, {STATE}), ({STATE}, {STATE})), %i: int32, %x: Tensor[(1, 8), float32]) {{
+  let %a = @layer(%caches.0, %i, %x);
+  let %b = @layer(%caches.1, %i, %a.0);
+  (%b.0, (%a.1, %b.1))
+}}
+def @main(%caches: (({STATE}, {STATE}), ({STATE}, {STATE})), %i: int32, %n: int32, %x: Tensor[(1, 8), float32])
+    -> (Tensor[(1, 8), float32], (({STATE}, {STATE}), ({STATE}, {STATE}))) {{
+  if (%i < %n) {{
+    let %r = @step(%caches, %i, %x);
+    @main(%r.1, %i + 1, %n, %r.0)
+  }} else {{ (%x, %caches) }}
+}}
+"""
+
+
+def test_a_loop_over_nested_tuples_writes_in_place():
+    mod = relay.parse(LOOP)
+    run, x = relay.compile(mod, donate="caches"), np.ones((1, 8), "float32")
+    caches = tuple((np.zeros((64, 8), "float32"), np.zeros((64, 8), "float32")) for _ in range(2))
+    expected = relay.evaluate(mod, caches, 0, 6, x)
+    y, caches = run(caches, 0, 3, x)
+
+    def places():
+        return sorted(address(part) for pair in caches for part in pair)
+
+    # A step that copied a cache would leave it elsewhere: the old one lives until the new one is there.
+    before = places()
+    y, caches = run(caches, 3, 6, y)
+    assert places() == before
+    np.testing.assert_allclose(y, expected[0], rtol=1e-6)
+    for ours, theirs in zip(caches, expected[1]):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 def test_arrays_that_a_caller_made_are_left_alone():
     step = relay.compile(relay.parse(STEP), donate=[0, "g"])
     weights, slope = (np.ones(1000, "float32"), np.ones((3, 4), "float32")), np.full(1000, 2, "float32")

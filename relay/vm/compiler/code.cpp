@@ -238,7 +238,8 @@ LastReads last_reads(Function& function, const std::vector<uint32_t>& last) {
       for_each_target(function, instruction,
                       [&](uint32_t& target) { live.add(live_at[slot[target]]); });
     }
-    if (instruction.op == Op::kMove) reads.of_instruction[i] = is_last(instruction.a);
+    if (instruction.op == Op::kMove || instruction.op == Op::kField)
+      reads.of_instruction[i] = is_last(instruction.a);
     for (uint32_t k = 0; k < instruction.count; ++k) {
       const uint32_t reg = function.args[instruction.first + k];
       if (reg < last.size()) reads.of_arg[instruction.first + k] = is_last(reg);
@@ -256,9 +257,118 @@ LastReads last_reads(Function& function, const std::vector<uint32_t>& last) {
   return reads;
 }
 
+// A few fields far behind in a wide tuple are cheaper to copy than to take out with all others.
+constexpr uint32_t kFewFields = 64;
+bool pays_unpacking(uint32_t fields, size_t read) {
+  return fields <= kFewFields || fields / 2 <= read;
+}
+
+// Tuples of which fields alone are read become registers where they are made, so that each field
+// has no other holder when it is used: a function that is given the caches of all layers then calls
+// one for each layer with a cache that this may write to.
+class TuplesTakenApart {
+ public:
+  explicit TuplesTakenApart(Function& function)
+      : function_(function), uses_(function.num_registers) {}
+
+  void run() {
+    count_uses();
+    for (uint32_t reg = 0; reg < uses_.size(); ++reg) {
+      Uses& uses = uses_[reg];
+      const bool once = reg < function_.num_params ? uses.written == 0 : uses.written == 1;
+      uses.apart = once && !uses.whole && uses.reads > 1 &&
+                   pays_unpacking(static_cast<uint32_t>(uses.fields.size()), uses.reads);
+      any_ |= uses.apart;
+    }
+    if (any_) rebuild();
+  }
+
+ private:
+  struct Uses {
+    uint32_t written = 0;
+    size_t reads = 0;              // of fields
+    bool whole = false;            // read otherwise
+    bool apart = false;            // becomes registers
+    std::vector<uint32_t> fields;  // their registers; kNone: never read
+  };
+
+  void count_uses() {
+    for (uint32_t i = 0; i < function_.code.size(); ++i) {
+      Instruction& instruction = function_.code[i];
+      if (i == 0 && instruction.op == Op::kCheckShapes) continue;
+      for_each_register(function_, instruction, [&](uint32_t& reg, bool written) {
+        Uses& uses = uses_[reg];
+        if (written) {
+          ++uses.written;
+        } else if (instruction.op != Op::kField) {
+          uses.whole = true;
+        } else {
+          ++uses.reads;
+          if (uses.fields.size() <= instruction.b) uses.fields.resize(instruction.b + 1, kNone);
+          uses.fields[instruction.b] = 0;
+        }
+      });
+    }
+  }
+
+  void take_apart(uint32_t reg, uint32_t position) {
+    Uses& uses = uses_[reg];
+    if (!uses.apart) return;
+    Instruction unpack;
+    unpack.op = Op::kUnpack;
+    unpack.a = reg;
+    unpack.first = static_cast<uint32_t>(function_.args.size());
+    unpack.count = static_cast<uint32_t>(uses.fields.size());
+    for (uint32_t& field : uses.fields) {
+      if (field != kNone) field = function_.num_registers++;
+      function_.args.push_back(field);
+    }
+    code_.push_back(unpack);
+    positions_.push_back(position);
+  }
+
+  void rebuild() {
+    const auto size = static_cast<uint32_t>(function_.code.size());
+    std::vector<uint32_t> place(size + 1);
+    auto take_params = [&](uint32_t position) {
+      for (uint32_t p = 0; p < function_.num_params; ++p) take_apart(p, position);
+    };
+    for (uint32_t i = 0; i < size; ++i) {
+      Instruction instruction = function_.code[i];
+      const bool checks = i == 0 && instruction.op == Op::kCheckShapes;
+      if (i == 0 && !checks) take_params(function_.positions[i]);
+      place[i] = static_cast<uint32_t>(code_.size());
+      if (instruction.op == Op::kField && uses_[instruction.a].apart) {
+        instruction.op = Op::kMove;
+        instruction.a = uses_[instruction.a].fields[instruction.b];
+        instruction.b = 0;
+      }
+      code_.push_back(instruction);
+      positions_.push_back(function_.positions[i]);
+      if (checks) take_params(function_.positions[i]);
+      std::vector<uint32_t> made;
+      for_each_register(function_, instruction, [&](uint32_t& reg, bool written) {
+        if (written && reg < uses_.size()) made.push_back(reg);
+      });
+      for (uint32_t reg : made) take_apart(reg, function_.positions[i]);
+    }
+    place[size] = static_cast<uint32_t>(code_.size());
+    function_.code = std::move(code_);
+    function_.positions = std::move(positions_);
+    for (Instruction& instruction : function_.code)
+      for_each_target(function_, instruction, [&](uint32_t& target) { target = place[target]; });
+  }
+
+  Function& function_;
+  std::vector<Uses> uses_;
+  bool any_ = false;
+  std::vector<Instruction> code_;
+  std::vector<uint32_t> positions_;
+};
+
 // Fields read one after the other from a value that is not used any more are taken out of it.
 void unpack_fields(Function& function) {
-  std::vector<uint32_t> last = last_uses(function);
+  const LastReads reads = last_reads(function, last_uses(function));
   std::vector<char> target(function.code.size() + 1, 0);
   for (const Instruction& instruction : function.code) {
     if (instruction.op == Op::kJump) target[instruction.a] = 1;
@@ -274,10 +384,7 @@ void unpack_fields(Function& function) {
            function.code[end].a == from && target[end] == 0) {
       fields = std::max(fields, function.code[end++].b + 1);
     }
-    // A few fields far behind in a wide tuple are cheaper to copy.
-    constexpr uint32_t kFewFields = 64;
-    const bool most = fields <= kFewFields || fields / 2 <= end - i;
-    bool distinct = most && last[from] == end - 1;
+    bool distinct = pays_unpacking(fields, end - i) && reads.of_instruction[end - 1] != 0;
     std::vector<uint32_t> to(distinct ? fields : 0, kNone);
     for (uint32_t k = i; distinct && k < end; ++k) {
       const Instruction& field = function.code[k];
@@ -303,6 +410,7 @@ void unpack_fields(Function& function) {
 }  // namespace
 
 void assign_registers(Function& function) {
+  TuplesTakenApart(function).run();
   unpack_fields(function);
   uint32_t count = function.num_registers;
   std::vector<uint32_t> last = last_uses(function);
