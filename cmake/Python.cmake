@@ -74,7 +74,7 @@ if(RELAY_PYTHON)
 
   if(BUILD_TESTING AND NOT RELAY_SANITIZE)
     add_test(NAME python.package
-      COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/python)
+      COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/python ${CMAKE_SOURCE_DIR}/tests/llm)
     set_tests_properties(python.package PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;RELAY_BIN=$<TARGET_FILE:relay>")
     add_test(NAME python.tvm

@@ -120,12 +120,12 @@ __version__ = _core.__version__
 if TYPE_CHECKING:
     from .frontend import from_torch as from_torch
     from . import (
-        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, instrument as instrument, optim as optim, qnn as qnn, quantize as quantize, sparse as sparse, te as te,
+        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, instrument as instrument, llm as llm, optim as optim, qnn as qnn, quantize as quantize, sparse as sparse, te as te,
         transform as transform,
     )  # fmt: skip
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "sparse"}
+_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "sparse", "llm"}
 
 
 def __getattr__(name: str) -> _AnyType:

@@ -12,7 +12,18 @@ from .. import _core
 from .._checks import require_int, require_type, shown
 from .._core import IRModule, NDArray
 
-__all__ = ["from_onnx", "from_pytorch", "from_torch"]
+__all__ = ["from_gguf", "from_onnx", "from_pytorch", "from_torch"]
+
+
+def from_gguf(path: str | os.PathLike[str]) -> tuple[IRModule, Any]:
+    """A language model in a GGUF file as a module and its weights, the last argument of its functions `read` and `write`.
+
+    `relay.llm.load` gives the same with what writes texts: see there for the errors.
+    """
+    from ..llm import load
+
+    model = load(path)
+    return model.module, model.weights
 
 
 def from_onnx(

@@ -1,0 +1,48 @@
+"""The kinds of language models that are told apart by numbers and switches alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class UnsupportedModel(ValueError):
+    """A model that is well formed and of a kind that is not known."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A decoder: token ids in, scores of the next token out."""
+
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    hidden: int  # of the network in each layer
+    vocabulary: int
+    context: int  # positions that the model was trained on
+    epsilon: float  # of norms
+    # Positions: rotations of pairs of neighbours ("pairs"), of both halves of a head ("halves"), or a table that is added ("table").
+    positions: str = "pairs"
+    rotated: int = 0  # numbers of a head that are rotated
+    base: float = 10000.0
+    stretch: float = 1.0  # positions are divided by it
+    norm: str = "rms"  # or "layer"
+    norm_heads: bool = False  # queries and keys have norms of their own
+    norm_results: bool = False  # results of attention and network have norms, too
+    activation: str = "silu"  # or "gelu"
+    gated: bool = True
+    embedding_scale: float = 1.0
+    score_cap: float = 0.0  # softly caps the scores of tokens, by tanh; 0: not
+    attention_cap: float = 0.0
+    attention_scale: float = 0.0  # 0: one over the root of the head size
+    window: int = 0  # positions that a layer with a window sees; 0: all
+    window_every: int = 0  # of so many layers in a row the last one sees all, the others have windows; 0: none has one
+    window_base: float = 0.0  # of the rotations in layers with windows, if another
+
+    @property
+    def scale(self) -> float:
+        return self.attention_scale or self.head_size**-0.5
+
+    def has_window(self, layer: int) -> bool:
+        return self.window_every > 0 and (layer + 1) % self.window_every != 0

@@ -1,0 +1,245 @@
+"""Weights in blocks of few bits: how the formats of GGUF lie in memory, and products with them as Relay.
+
+A matrix of n rows and k columns is kept as it comes, one number of 4 to 8 bits a weight and a scale (and an offset) a block of 16 or 32; the
+product with one row unpacks it in registers, that with many rows writes one matrix at a time as float32. Formats with blocks of blocks
+(Q4_K, Q5_K, Q6_K) come in with the products of their two scales as float32.
+
+Source: the layouts of ggml (`block_q4_0` and others in ggml-common.h), read by the `gguf` package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import numpy as np
+
+Arrays = tuple[np.ndarray[Any, Any], ...]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to store a matrix. `arrays` are the names, in `text`, of the parts that a weight is a tuple of."""
+
+    name: str
+    block: int  # weights that share a scale; 1 for plain numbers
+    # Parts of a matrix of n rows and k columns: (extents, dtype) of each.
+    parts: Callable[[int, int], list[tuple[tuple[int, ...], str]]]
+    # The sum of products of a row with each row of the matrix, and the matrix in float32: bodies of functions of %x, and of %w.
+    row: str
+    matrix: str
+
+    def type_of(self, n: int, k: int) -> str:
+        parts = [f"Tensor[({', '.join(map(str, extents))}), {dtype}]" for extents, dtype in self.parts(n, k)]
+        return f"({', '.join(parts)},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _wide(part: str) -> str:
+    return f'expand_dims(cast({part}, dtype="float32"), axis=2)'
+
+
+_NIBBLES = """  let %low = cast(bitwise_and(%w.0, 15u8), dtype="float32");
+  let %high = cast(right_shift(%w.0, 4u8), dtype="float32");
+"""
+_HALVES = """  let %b = reshape(%x, newshape=[$B, 32]);
+  let %first = strided_slice(%b, begin=[0], end=[16], axes=[1]);
+  let %second = strided_slice(%b, begin=[16], end=[32], axes=[1]);
+"""
+
+
+def _plain(dtype: str) -> Format:
+    # NumPy has no bfloat16: its numbers come as their bits.
+    stored, value = ("uint16", 'reinterpret(%w.0, dtype="bfloat16")') if dtype == "bfloat16" else (dtype, "%w.0")
+    value = value if dtype == "float32" else f'cast({value}, dtype="float32")'
+    return Format(dtype, 1, lambda n, k: [((n, k), stored)], f"  sum({value} * %x, axis=[1])", f"  {value}")
+
+
+def _nibbles(name: str, row: str, matrix: str, offset: bool, scales: str = "float16") -> Format:
+    more = 2 if offset else 1
+    return Format(
+        name,
+        32,
+        lambda n, k: [((n, k // 32, 16), "uint8")] + [((n, k // 32), scales)] * more,
+        _HALVES + _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + (f"  let %offset = {_wide('%w.2')};\n" if offset else "") + row,
+        _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + (f"  let %offset = {_wide('%w.2')};\n" if offset else "") + matrix,
+    )
+
+
+def _bytes(name: str, block: int, scales: str, offset: bool = False) -> Format:
+    more = 2 if offset else 1
+    value = f'cast(%w.0, dtype="float32") * {_wide("%w.1")}' + (f" + {_wide('%w.2')}" if offset else "")
+    return Format(
+        name,
+        block,
+        lambda n, k: [((n, k // block, block), "int8")] + [((n, k // block), scales)] * more,
+        f"  sum(({value}) * reshape(%x, newshape=[$B, {block}]), axis=[1, 2])",
+        f"  reshape({value}, newshape=[$N, $K])",
+    )
+
+
+_OFFSET_ROW = "  sum((%low * %first + %high * %second) * %scale + (%first + %second) * %offset, axis=[1, 2])"
+_OFFSET_MATRIX = "  reshape(concatenate((%low * %scale + %offset, %high * %scale + %offset), axis=2), newshape=[$N, $K])"
+_CENTRED_ROW = "  sum((%low * %first + %high * %second - 8f * (%first + %second)) * %scale, axis=[1, 2])"
+_CENTRED_MATRIX = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %scale), axis=2), newshape=[$N, $K])"
+
+FORMATS = {
+    form.name: form
+    for form in (
+        _plain("float32"),
+        _plain("float16"),
+        _plain("bfloat16"),
+        _nibbles("Q4_0", _CENTRED_ROW, _CENTRED_MATRIX, offset=False),
+        _nibbles("Q4_1", _OFFSET_ROW, _OFFSET_MATRIX, offset=True),
+        _nibbles("Q4_K", _OFFSET_ROW, _OFFSET_MATRIX, offset=True, scales="float32"),
+        _bytes("Q8_0", 32, "float16"),
+        _bytes("Q5_1", 32, "float16", offset=True),
+        _bytes("Q5_K", 32, "float32", offset=True),
+        _bytes("Q6_K", 16, "float32"),
+    )
+}
+
+
+# ---- From the bytes of GGUF ---------------------------------------------------------------------
+
+
+def _float16(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The numbers in two bytes each of the last axis."""
+    numbers: np.ndarray[Any, Any] = np.ascontiguousarray(raw).view(np.float16)
+    return numbers
+
+
+def _halves(nibbles: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers of 4 bits, 32 to a block, packed: the first 16 in the low halves of bytes, the others in the high ones."""
+    packed: np.ndarray[Any, Any] = nibbles[..., :16] | (nibbles[..., 16:] << 4)
+    return packed
+
+
+def _q4_0(raw: np.ndarray[Any, Any]) -> Arrays:
+    return raw[..., 2:].copy(), _float16(raw[..., :2])[..., 0]
+
+
+def _q4_1(raw: np.ndarray[Any, Any]) -> Arrays:
+    pair = _float16(raw[..., :4])
+    return raw[..., 4:].copy(), pair[..., 0].copy(), pair[..., 1].copy()
+
+
+def _fifth_bits(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers of 5 bits: 4 bytes of their highest bits, 16 bytes of the others."""
+    high = np.unpackbits(np.ascontiguousarray(raw[..., :4]), axis=-1, bitorder="little")
+    low = np.concatenate((raw[..., 4:] & 15, raw[..., 4:] >> 4), axis=-1)
+    numbers: np.ndarray[Any, Any] = (low | (high << 4)).astype(np.int8)
+    return numbers
+
+
+def _q5_0(raw: np.ndarray[Any, Any]) -> Arrays:
+    return _fifth_bits(raw[..., 2:]) - np.int8(16), _float16(raw[..., :2])[..., 0]
+
+
+def _q5_1(raw: np.ndarray[Any, Any]) -> Arrays:
+    pair = _float16(raw[..., :4])
+    return _fifth_bits(raw[..., 4:]), pair[..., 0].copy(), pair[..., 1].copy()
+
+
+def _q8_0(raw: np.ndarray[Any, Any]) -> Arrays:
+    return raw[..., 2:].copy().view(np.int8), _float16(raw[..., :2])[..., 0]
+
+
+def _six_bits(raw: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The scales and offsets, 6 bits each, of the eight blocks of 32 in a block of 256: 12 bytes."""
+    low, middle, high = raw[..., 0:4], raw[..., 4:8], raw[..., 8:12]
+    scales = np.concatenate((low & 63, (high & 15) | ((low >> 6) << 4)), axis=-1)
+    offsets = np.concatenate((middle & 63, (high >> 4) | ((middle >> 6) << 4)), axis=-1)
+    return scales, offsets
+
+
+def _two_level(raw: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The scales and offsets of Q4_K and Q5_K as float32, one a block of 32: q times the first plus the second is the weight."""
+    pair = _float16(raw[..., :4]).astype(np.float32)
+    scales, offsets = _six_bits(raw[..., 4:16])
+    return (pair[..., :1] * scales).astype(np.float32), (-pair[..., 1:] * offsets).astype(np.float32)
+
+
+def _by_rows(array: np.ndarray[Any, Any], *last: int) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(array.reshape(array.shape[0], -1, *last))
+
+
+def _q4_k(raw: np.ndarray[Any, Any]) -> Arrays:
+    scale, offset = _two_level(raw)
+    pairs = raw[..., 16:].reshape(*raw.shape[:-1], 4, 32)
+    numbers = np.stack((pairs & 15, pairs >> 4), axis=-2)
+    return _by_rows(_halves(numbers), 16), _by_rows(scale), _by_rows(offset)
+
+
+def _q5_k(raw: np.ndarray[Any, Any]) -> Arrays:
+    scale, offset = _two_level(raw)
+    pairs = raw[..., 48:].reshape(*raw.shape[:-1], 4, 32)
+    high = (raw[..., None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None]) & 1
+    numbers = np.stack((pairs & 15, pairs >> 4), axis=-2).reshape(*raw.shape[:-1], 8, 32) | (high << 4)
+    return _by_rows(numbers.astype(np.int8), 32), _by_rows(scale), _by_rows(offset)
+
+
+def _q6_k(raw: np.ndarray[Any, Any]) -> Arrays:
+    low = raw[..., :128].reshape(*raw.shape[:-1], 2, 1, 64) >> np.array([0, 4], np.uint8)[:, None] & 15
+    high = raw[..., 128:192].reshape(*raw.shape[:-1], 2, 1, 32) >> np.array([0, 2, 4, 6], np.uint8)[:, None] & 3
+    numbers = low.reshape(*raw.shape[:-1], 256) | (high.reshape(*raw.shape[:-1], 256) << 4)
+    scales = raw[..., 192:208].copy().view(np.int8) * _float16(raw[..., 208:210]).astype(np.float32)
+    return _by_rows(numbers.astype(np.int8) - np.int8(32), 16), _by_rows(scales)
+
+
+# Format of GGUF: bytes of a block, the format here, how it is taken apart.
+_UNPACKED: dict[str, tuple[int, str, Callable[[np.ndarray[Any, Any]], Arrays]]] = {
+    "Q4_0": (18, "Q4_0", _q4_0),
+    "Q4_1": (20, "Q4_1", _q4_1),
+    "Q5_0": (22, "Q8_0", _q5_0),
+    "Q5_1": (24, "Q5_1", _q5_1),
+    "Q8_0": (34, "Q8_0", _q8_0),
+    "Q4_K": (144, "Q4_K", _q4_k),
+    "Q5_K": (176, "Q5_K", _q5_k),
+    "Q6_K": (210, "Q6_K", _q6_k),
+}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A weight: n rows of k columns in a format."""
+
+    form: Format
+    n: int
+    k: int
+    arrays: Arrays
+
+    def rows(self, begin: int, end: int) -> Matrix:
+        """Some of the rows, not copied."""
+        return Matrix(self.form, end - begin, self.k, tuple(part[begin:end] for part in self.arrays))
+
+    @property
+    def type(self) -> str:
+        return self.form.type_of(self.n, self.k)
+
+
+def plain(array: np.ndarray[Any, Any]) -> Matrix:
+    """A matrix of float32 or float16 as it is."""
+    return Matrix(FORMATS[array.dtype.name], array.shape[0], array.shape[1], (array,))
+
+
+def from_gguf(kind: str, data: np.ndarray[Any, Any]) -> Matrix:
+    """A matrix from the rows of bytes (or of numbers) of a tensor of GGUF; `kind` is the name of its format there.
+
+    Formats that have no product of their own become float16 (IQ formats, Q2_K, Q3_K), bfloat16 float32.
+    """
+    if kind in ("F32", "F16"):
+        return plain(data)
+    if kind not in _UNPACKED:
+        try:
+            gguf: Any = importlib.import_module("gguf")
+        except ImportError:
+            raise ImportError(f"weights in the format {kind} need the package gguf: pip install relay-lang[llm]") from None
+
+        numbers = gguf.quants.dequantize(data, gguf.GGMLQuantizationType[kind])
+        return plain(numbers if kind == "BF16" else numbers.astype(np.float16))
+    size, name, unpack = _UNPACKED[kind]
+    raw = data.reshape(data.shape[0], -1, size)
+    arrays = tuple(np.ascontiguousarray(part) for part in unpack(raw))
+    form = FORMATS[name]
+    return Matrix(form, data.shape[0], arrays[0].shape[1] * form.block, arrays)

@@ -1,0 +1,172 @@
+"""Language models in GGUF files: numbers, weights and vocabulary."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .config import Config, UnsupportedModel
+from .formats import Matrix, from_gguf
+from .gguf_file import GGUFContainer
+from .tokens import Vocabulary
+
+# What differs between architectures beyond numbers in the file: positions, activation, and switches.
+_ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "llama": {"positions": "pairs"},
+    "qwen2": {"positions": "halves"},
+    "qwen3": {"positions": "halves", "norm_heads": True},
+    "phi3": {"positions": "halves"},
+    "gemma": {"positions": "halves", "activation": "gelu"},
+    "gemma2": {"positions": "halves", "activation": "gelu", "norm_results": True, "window_every": 2},
+    "gemma3": {
+        "positions": "halves",
+        "activation": "gelu",
+        "norm_results": True,
+        "norm_heads": True,
+        "window_every": 6,
+        "window_base": 10000.0,
+    },
+    "gpt2": {"positions": "table", "activation": "gelu", "norm": "layer", "gated": False},
+}
+# Names in a layer: of the file, and of the program.
+_LAYER = {
+    "attn_norm": "attention_norm",
+    "attn_q": "q",
+    "attn_k": "k",
+    "attn_v": "v",
+    "attn_q_norm": "q_norm",
+    "attn_k_norm": "k_norm",
+    "attn_output": "o",
+    "post_attention_norm": "attention_result_norm",
+    "ffn_norm": "network_norm",
+    "ffn_gate": "gate",
+    "ffn_up": "up",
+    "ffn_down": "down",
+    "post_ffw_norm": "network_result_norm",
+}
+_EVERY_LAYER = 1 << 30
+
+
+class GGUFModel(GGUFContainer):
+    """A language model in a GGUF file."""
+
+    def field(self, name: str, default: Any = None) -> Any:
+        """The value under a key; ValueError with the name of the file if it is missing and there is no default."""
+        value = self.fields.get(name, default)
+        if value is None:
+            raise ValueError(f"{self.path} has no {name}")
+        return value
+
+    def weight(self, name: str) -> Matrix | np.ndarray[Any, Any]:
+        """A matrix, or a vector as float32."""
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            raise ValueError(f"{self.path} has no tensor {name}")
+        if len(tensor.shape) > 2:
+            raise UnsupportedModel(f"{self.path}: tensor {name} has {len(tensor.shape)} dimensions; weights have one or two")
+        if len(tensor.shape) == 2:
+            return from_gguf(tensor.kind, tensor.data)
+        if tensor.kind not in ("F32", "F16"):
+            raise UnsupportedModel(f"{self.path}: the vector {name} is stored as {tensor.kind}; vectors are F32 or F16")
+        return np.array(tensor.data, "float32")
+
+    def config(self) -> Config:
+        """The numbers of the model."""
+        kind = self.field("general.architecture")
+        if kind not in _ARCHITECTURES:
+            raise UnsupportedModel(f"{self.path} holds a model of architecture {kind}; known are {', '.join(sorted(_ARCHITECTURES))}")
+
+        def number(name: str, default: Any = None) -> Any:
+            return self.field(f"{kind}.{name}", default)
+
+        switches = dict(_ARCHITECTURES[kind])
+        heads, width = number("attention.head_count"), number("embedding_length")
+        if isinstance(heads, list):
+            raise UnsupportedModel(f"{self.path}: layers have different numbers of heads")
+        size = number("attention.key_length", width // heads)
+        scaling = number("rope.scaling.type", "none")
+        if scaling not in ("none", "linear", "longrope"):
+            raise UnsupportedModel(f"{self.path}: positions are scaled by the method {scaling}, which is not known")
+        if kind == "gpt2":
+            switches["rotated"] = 0
+        window = number("attention.sliding_window", 0)
+        if window and "window_every" not in switches and number("context_length") > window:
+            switches["window_every"] = _EVERY_LAYER
+        if kind.startswith("gemma"):
+            switches["embedding_scale"] = math.sqrt(width)
+        epsilon = "attention.layer_norm_epsilon" if kind == "gpt2" else "attention.layer_norm_rms_epsilon"
+        return Config(
+            **{"rotated": number("rope.dimension_count", size), **switches},
+            layers=number("block_count"),
+            width=width,
+            heads=heads,
+            kv_heads=number("attention.head_count_kv", heads),
+            head_size=size,
+            hidden=number("feed_forward_length"),
+            vocabulary=len(self.field("tokenizer.ggml.tokens")),
+            context=number("context_length"),
+            epsilon=float(number(epsilon)),
+            base=float(number("rope.freq_base", 10000.0)),
+            stretch=float(number("rope.scaling.factor", 1.0)) if scaling == "linear" else 1.0,
+            score_cap=float(number("final_logit_softcapping", 0.0)),
+            attention_cap=float(number("attn_logit_softcapping", 0.0)),
+            window=window,
+        )
+
+    def weights(self, config: Config) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Weights of the whole, and of each layer, by the names of the program."""
+        whole: dict[str, Any] = {"embedding": self.weight("token_embd.weight"), "norm": self.weight("output_norm.weight")}
+        for name, place in (("output_norm.bias", "norm_bias"), ("output.weight", "output"), ("position_embd.weight", "positions")):
+            if name in self.tensors:
+                whole[place] = self.weight(name)
+        for name in ("rope_freqs.weight", "rope_factors_short.weight"):
+            if name in self.tensors:
+                whole["rotation_factors"] = self.weight(name)
+        layers = []
+        for i in range(config.layers):
+            layers.append(self._layer(config, i))
+            self.forget_pages()  # weights in blocks were copied, taken apart
+        return whole, layers
+
+    def _layer(self, config: Config, index: int) -> dict[str, Any]:
+        parts: dict[str, Any] = {}
+        for name, place in _LAYER.items():
+            for end, suffix in ((".weight", ""), (".bias", "_bias")):
+                full = f"blk.{index}.{name}{end}"
+                if full in self.tensors:
+                    parts[place + suffix] = self.weight(full)
+        joined = f"blk.{index}.attn_qkv"
+        if joined + ".weight" in self.tensors:
+            ends = np.cumsum([0, config.heads, config.kv_heads, config.kv_heads]) * config.head_size
+            matrix = self.weight(joined + ".weight")
+            bias = self.weight(joined + ".bias") if joined + ".bias" in self.tensors else None
+            if not isinstance(matrix, Matrix) or isinstance(bias, Matrix):
+                raise ValueError(f"{self.path}: {joined} has wrong dimensions")
+            for i, part in enumerate("qkv"):
+                parts[part] = matrix.rows(int(ends[i]), int(ends[i + 1]))
+                if bias is not None:
+                    parts[part + "_bias"] = np.array(bias[int(ends[i]) : int(ends[i + 1])])
+        if config.gated and "gate" not in parts:
+            both = parts["up"]
+            parts["gate"], parts["up"] = both.rows(0, config.hidden), both.rows(config.hidden, 2 * config.hidden)
+        return parts
+
+    def vocabulary(self) -> Vocabulary:
+        """Tokens and how texts are cut."""
+        field = self.field
+        stops = {int(field(name, -1)) for name in ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")} - {-1}
+        return Vocabulary(
+            kind=field("tokenizer.ggml.model"),
+            cut=field("tokenizer.ggml.pre", "default"),
+            tokens=field("tokenizer.ggml.tokens"),
+            kinds=field("tokenizer.ggml.token_type", []),
+            scores=field("tokenizer.ggml.scores", []),
+            merges=field("tokenizer.ggml.merges", []),
+            begin=int(field("tokenizer.ggml.bos_token_id", -1)),
+            stops=stops,
+            adds_begin=bool(field("tokenizer.ggml.add_bos_token", field("tokenizer.ggml.model") == "llama")),
+            adds_space=bool(field("tokenizer.ggml.add_space_prefix", field("tokenizer.ggml.model") == "llama")),
+            template=field("tokenizer.chat_template", ""),
+        )

@@ -1,0 +1,284 @@
+"""Language models in folders of Hugging Face: config.json, *.safetensors, tokenizer.json."""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from .config import Config, UnsupportedModel
+from .formats import FORMATS, Matrix, plain
+from .tokens import Vocabulary
+
+_HALVES: dict[str, Any] = {"positions": "halves"}
+_GEMMA: dict[str, Any] = {**_HALVES, "activation": "gelu", "norm_results": True}
+# What differs between kinds of models beyond the numbers of config.json.
+_KINDS: dict[str, dict[str, Any]] = {
+    "llama": _HALVES,
+    "mistral": _HALVES,
+    "qwen2": _HALVES,
+    "qwen3": {**_HALVES, "norm_heads": True},
+    "phi3": _HALVES,
+    "gemma": {**_HALVES, "activation": "gelu"},
+    "gemma2": {**_GEMMA, "window_every": 2},
+    "gemma3_text": {**_GEMMA, "norm_heads": True, "window_every": 6},
+    "gpt2": {"positions": "table", "activation": "gelu", "norm": "layer", "gated": False, "rotated": 0},
+}
+_LAYER = {
+    "input_layernorm": "attention_norm",
+    "self_attn.q_proj": "q",
+    "self_attn.k_proj": "k",
+    "self_attn.v_proj": "v",
+    "self_attn.q_norm": "q_norm",
+    "self_attn.k_norm": "k_norm",
+    "self_attn.o_proj": "o",
+    "post_attention_layernorm": "network_norm",
+    "mlp.gate_proj": "gate",
+    "mlp.up_proj": "up",
+    "mlp.down_proj": "down",
+    # GPT-2
+    "ln_1": "attention_norm",
+    "attn.c_proj": "o",
+    "ln_2": "network_norm",
+    "mlp.c_fc": "up",
+    "mlp.c_proj": "down",
+}
+# With norms of results the norm behind attention is that of its result.
+_LAYER_WITH_RESULTS = {
+    **_LAYER,
+    "post_attention_layernorm": "attention_result_norm",
+    "pre_feedforward_layernorm": "network_norm",
+    "post_feedforward_layernorm": "network_result_norm",
+}
+_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+
+
+class ModelFolder:
+    """A folder with a model. ValueError for one that is damaged, UnsupportedModel for a model that is not known."""
+
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self.settings = self._json("config.json")
+        if not isinstance(self.settings, dict):
+            raise ValueError(f"{path / 'config.json'} holds no object")
+        if self.settings.get("model_type") == "gemma3" and "text_config" in self.settings:
+            self.settings = self.settings["text_config"]
+        self.kind = str(self.settings.get("model_type"))
+        if self.kind not in _KINDS:
+            raise UnsupportedModel(f"{path} holds a model of kind {self.kind}; known are {', '.join(sorted(_KINDS))}")
+        self.tensors: dict[str, tuple[str, np.ndarray[Any, Any]]] = {}
+        files = sorted(path.glob("*.safetensors"))
+        if not files:
+            raise ValueError(f"{path} has no .safetensors files")
+        for file in files:
+            self.tensors.update(_read_safetensors(file))
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads((self.path / name).read_text())
+        except FileNotFoundError:
+            raise ValueError(f"{self.path} has no {name}") from None
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{self.path / name}: {error}") from None
+
+    def config(self) -> Config:
+        """The numbers of the model."""
+        s = self.settings
+
+        def number(*names: str, default: Any = None) -> Any:
+            value = next((s[name] for name in names if s.get(name) is not None), default)
+            if value is None:
+                raise ValueError(f"{self.path / 'config.json'} has no {names[0]}")
+            return value
+
+        switches = dict(_KINDS[self.kind])
+        width, heads = number("hidden_size", "n_embd"), number("num_attention_heads", "n_head")
+        size = number("head_dim", default=width // heads)
+        scaling = s.get("rope_scaling") or {}
+        method = scaling.get("rope_type", scaling.get("type", "default"))
+        if method not in ("default", "linear", "llama3"):
+            raise UnsupportedModel(f"{self.path}: positions are scaled by the method {method}, which is not known")
+        self._llama3 = scaling if method == "llama3" else None
+        # Newer files keep the base with the method of scaling.
+        parameters = s.get("rope_parameters") or {}
+        layered = parameters.get("full_attention") or parameters
+        base = float(number("rope_theta", default=layered.get("rope_theta", 10000.0)))
+        if layered.get("rope_type", "default") == "llama3":
+            self._llama3 = layered
+        elif layered.get("rope_type", "default") not in ("default", "linear"):
+            raise UnsupportedModel(f"{self.path}: positions are scaled by the method {layered['rope_type']}, which is not known")
+        if self.kind == "gemma3_text":
+            near = parameters.get("sliding_attention", {}).get("rope_theta", 10000.0)
+            switches["window_base"] = float(number("rope_local_base_freq", default=near))
+        window = s.get("sliding_window") or 0
+        every = s.get("sliding_window_pattern") or s.get("_sliding_window_pattern")
+        if every and "window_every" in switches:
+            switches["window_every"] = every
+        kinds = s.get("layer_types")
+        if kinds and "window_every" in switches:
+            full = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
+            switches["window_every"] = full[0] + 1 if full else 1 << 30
+        elif "window_every" not in switches and window and s.get("use_sliding_window", True) and self.kind != "gpt2":
+            switches["window_every"] = 1 << 30
+        if self.kind.startswith("gemma"):
+            switches["embedding_scale"] = math.sqrt(width)
+            scalar = s.get("query_pre_attn_scalar")
+            if scalar and self.kind != "gemma":
+                switches["attention_scale"] = scalar**-0.5
+        return Config(
+            **{"rotated": int(size * number("partial_rotary_factor", default=1.0)), **switches},
+            layers=number("num_hidden_layers", "n_layer"),
+            width=width,
+            heads=heads,
+            kv_heads=number("num_key_value_heads", default=heads),
+            head_size=size,
+            hidden=number("intermediate_size", "n_inner", default=4 * width),
+            vocabulary=number("vocab_size"),
+            context=number("max_position_embeddings", "n_positions"),
+            epsilon=float(number("rms_norm_eps", "layer_norm_epsilon")),
+            base=base,
+            stretch=float(scaling.get("factor", layered.get("factor", 1.0))) if "linear" in (method, layered.get("rope_type")) else 1.0,
+            score_cap=float(s.get("final_logit_softcapping") or 0.0),
+            attention_cap=float(s.get("attn_logit_softcapping") or 0.0),
+            window=window,
+        )
+
+    # ---- Weights ------------------------------------------------------------------------------------
+
+    def _vector(self, name: str) -> np.ndarray[Any, Any]:
+        vector = self._weight(name)
+        if isinstance(vector, Matrix):
+            raise ValueError(f"{self.path}: tensor {name} has two dimensions, not one")
+        return vector
+
+    def _matrix(self, name: str) -> Matrix:
+        matrix = self._weight(name)
+        if not isinstance(matrix, Matrix):
+            raise ValueError(f"{self.path}: tensor {name} has one dimension, not two")
+        return matrix
+
+    def _weight(self, name: str) -> Matrix | np.ndarray[Any, Any]:
+        if name not in self.tensors:
+            raise ValueError(f"{self.path} has no tensor {name}")
+        dtype, data = self.tensors[name]
+        if data.ndim > 2:
+            raise UnsupportedModel(f"{self.path}: tensor {name} has {data.ndim} dimensions; weights have one or two")
+        if data.ndim == 2:
+            if self.kind == "gpt2" and name.split(".")[-2].startswith("c_"):
+                data = np.ascontiguousarray(data.T)
+            return Matrix(FORMATS["bfloat16"], data.shape[0], data.shape[1], (data,)) if dtype == "BF16" else plain(data)
+        vector = (data.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else data.astype(np.float32)
+        # The norms of Gemma multiply by one plus their weight.
+        return vector + np.float32(1) if self.kind.startswith("gemma") and "norm" in name else vector
+
+    def weights(self, config: Config) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Weights of the whole, and of each layer, by the names of the program."""
+        gpt2 = self.kind == "gpt2"
+        root = next((r for r in ("transformer.", "model.", "language_model.model.", "") if any(t.startswith(r) for t in self.tensors)), "")
+        names = (
+            [("wte.weight", "embedding"), ("ln_f.weight", "norm"), ("ln_f.bias", "norm_bias"), ("wpe.weight", "positions")]
+            if gpt2
+            else [("embed_tokens.weight", "embedding"), ("norm.weight", "norm")]
+        )
+        whole = {place: self._weight(root + name) for name, place in names}
+        if "lm_head.weight" in self.tensors and not self.settings.get("tie_word_embeddings", gpt2 or self.kind.startswith("gemma")):
+            whole["output"] = self._weight("lm_head.weight")
+        if self._llama3:
+            whole["rotation_factors"] = _llama3_factors(config, self._llama3)
+        layers = f"{root}{'h' if gpt2 else 'layers'}."
+        return whole, [self._layer(config, f"{layers}{i}.") for i in range(config.layers)]
+
+    def _layer(self, config: Config, root: str) -> dict[str, Any]:
+        parts: dict[str, Any] = {}
+        for name, place in (_LAYER_WITH_RESULTS if config.norm_results else _LAYER).items():
+            for end, suffix in ((".weight", ""), (".bias", "_bias")):
+                if root + name + end in self.tensors:
+                    parts[place + suffix] = self._weight(root + name + end)
+        for name in ("self_attn.qkv_proj", "attn.c_attn"):
+            if root + name + ".weight" in self.tensors:
+                matrix = self._matrix(root + name + ".weight")
+                ends = [int(end) for end in np.cumsum([0, config.heads, config.kv_heads, config.kv_heads]) * config.head_size]
+                for i, part in enumerate("qkv"):
+                    parts[part] = matrix.rows(ends[i], ends[i + 1])
+                    if root + name + ".bias" in self.tensors:
+                        parts[part + "_bias"] = np.array(self._vector(root + name + ".bias")[ends[i] : ends[i + 1]])
+        if root + "mlp.gate_up_proj.weight" in self.tensors:
+            both = self._matrix(root + "mlp.gate_up_proj.weight")
+            parts["gate"], parts["up"] = both.rows(0, config.hidden), both.rows(config.hidden, 2 * config.hidden)
+        return parts
+
+    # ---- Texts --------------------------------------------------------------------------------------
+
+    def vocabulary(self) -> Vocabulary | None:
+        """Tokens, by tokenizer.json; None if there is no such file."""
+        if not (self.path / "tokenizer.json").exists():
+            return None
+        described = self._json("tokenizer.json")
+        settings = self._json("tokenizer_config.json") if (self.path / "tokenizer_config.json").exists() else {}
+        places: dict[str, int] = dict(described.get("model", {}).get("vocab", {})) if isinstance(described.get("model", {}).get("vocab"), dict) else {}
+        places.update({token["content"]: token["id"] for token in described.get("added_tokens", [])})
+        tokens = [""] * (max(places.values(), default=-1) + 1)
+        for token, place in places.items():
+            tokens[place] = token
+
+        def place_of(name: str) -> int:
+            token = settings.get(name)
+            return places.get(str(token.get("content") if isinstance(token, dict) else token), -1)
+
+        generation = self._json("generation_config.json") if (self.path / "generation_config.json").exists() else {}
+        stops = generation.get("eos_token_id", self.settings.get("eos_token_id"))
+        template = settings.get("chat_template") or ""
+        if not template and (self.path / "chat_template.jinja").exists():
+            template = (self.path / "chat_template.jinja").read_text()
+        return Vocabulary(
+            kind="tokenizers",
+            cut=str(self.path / "tokenizer.json"),
+            tokens=tokens,
+            begin=place_of("bos_token"),
+            stops=({stops} if isinstance(stops, int) else set(stops or [])) | ({place_of("eos_token")} - {-1}),
+            adds_begin=bool(settings.get("add_bos_token", False)),
+            template=template if isinstance(template, str) else "",
+        )
+
+
+def _llama3_factors(config: Config, scaling: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """What the frequencies are divided by: slow turns by the factor, quick ones by 1, those between by a mean.
+
+    Source: Llama 3.1, "Effective long-context scaling" as its published configuration applies it.
+    """
+    frequencies = config.base ** (-np.arange(0, config.rotated, 2) / config.rotated)
+    turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    share = np.clip((turns - low) / (high - low), 0, 1)
+    divisors: np.ndarray[Any, Any] = 1 / ((1 - share) / scaling["factor"] + share)
+    return divisors.astype(np.float32)
+
+
+def _read_safetensors(path: pathlib.Path) -> dict[str, tuple[str, np.ndarray[Any, Any]]]:
+    """The tensors of a file by name, mapped: bfloat16 as the 16 bits of its numbers, which NumPy has no dtype for."""
+    size = path.stat().st_size
+    if size < 8:
+        raise ValueError(f"{path} is no safetensors file: it has {size} bytes")
+    data = np.memmap(path, mode="r", dtype=np.uint8)
+    length = int.from_bytes(bytes(data[:8]), "little")
+    if length > size - 8:
+        raise ValueError(f"{path} is no safetensors file: its header would have {length} bytes")
+    try:
+        header = json.loads(bytes(data[8 : 8 + length]))
+        tensors = {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            begin, end = (8 + length + int(offset) for offset in entry["data_offsets"])
+            dtype, shape = entry["dtype"], tuple(int(extent) for extent in entry["shape"])
+            if dtype not in _DTYPES:
+                continue  # masks and positions that older files hold
+            if not 8 + length <= begin <= end <= size or end - begin != math.prod(shape) * _DTYPES[dtype].itemsize:
+                raise ValueError(f"tensor {name} does not lie in the file")
+            tensors[name] = dtype, np.asarray(data[begin:end]).view(_DTYPES[dtype]).reshape(shape)
+        return tensors
+    except (KeyError, TypeError, AttributeError, RecursionError, UnicodeDecodeError, ValueError) as error:
+        raise ValueError(f"{path} is no safetensors file that can be read: {error}") from None

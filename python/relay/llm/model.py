@@ -1,0 +1,283 @@
+"""Language models: texts in, texts out."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import Executable, execution
+from ..module import parse
+from .config import Config
+from .program import Program, arrays_of
+from .tokens import Vocabulary
+
+_ROWS = 256  # a cache grows by so many positions
+_CHUNK = 512  # tokens of a prompt that are read at a time
+_FEW = 3  # so few tokens are read one after the other, which unpacks no whole matrix
+_BURST = 8  # tokens that are written between two looks of the caller
+
+
+class LanguageModel:
+    """A decoder that is compiled when it is first used.
+
+    `module` is its program (`read` takes tokens in, `write` makes them), `weights` the arrays that both take as their last argument, `text`
+    the program as text. Several generations may run at the same time, each with caches of its own.
+    """
+
+    def __init__(self, config: Config, whole: dict[str, Any], layers: list[dict[str, Any]], vocabulary: Vocabulary | None, threads: int = 0):
+        program = Program(config, whole, layers)
+        self.config = config
+        self.vocabulary = vocabulary
+        self.text = program.text()
+        self.module = parse(self.text, "language_model.rly")
+        self.weights = arrays_of(program.weights)
+        self._threads = threads
+        self._compiled: tuple[Executable, Executable] | None = None
+        self._tokenizer: Any = None
+
+    def compile(self) -> None:
+        """Compiles the program; later calls do nothing."""
+        if self._compiled is None:
+            read = execution.compile(self.module, entry="read", donate="caches", threads=self._threads)
+            write = execution.compile(self.module, entry="write", donate=["made", "caches"], threads=self._threads)
+            self._compiled = read, write
+
+    # ---- Texts and tokens ---------------------------------------------------------------------------
+
+    @property
+    def tokenizer(self) -> Any:
+        """A `tokenizers.Tokenizer`; ValueError for a model without a vocabulary."""
+        if self._tokenizer is None:
+            if self.vocabulary is None:
+                raise ValueError("this model has no vocabulary: give tokens, not texts")
+            self._tokenizer = self.vocabulary.tokenizer()
+        return self._tokenizer
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, with the one that begins texts where the model wants it."""
+        tokens = list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        assert self.vocabulary is not None
+        return [self.vocabulary.begin, *tokens] if self.vocabulary.adds_begin and tokens[:1] != [self.vocabulary.begin] else tokens
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without those that are no text."""
+        return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True))
+
+    def conversation(self, messages: Sequence[dict[str, str]]) -> str:
+        """Messages, each with "role" and "content", in the form in which the model was trained on them."""
+        template = self.vocabulary.template if self.vocabulary is not None else ""
+        if not template:
+            raise ValueError("this model has no template for conversations: give a plain text")
+        try:
+            sandbox: Any = importlib.import_module("jinja2.sandbox")
+        except ImportError:
+            raise ImportError("conversations need the package jinja2: pip install relay-lang[llm]") from None
+
+        def refuse(message: str) -> None:
+            raise ValueError(f"the template of this model refuses the conversation: {message}")
+
+        assert self.vocabulary is not None
+        environment = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.globals["raise_exception"] = refuse
+        tokens = self.vocabulary.tokens
+        begin = tokens[self.vocabulary.begin] if self.vocabulary.begin >= 0 else ""
+        end = tokens[min(self.vocabulary.stops)] if self.vocabulary.stops else ""
+        return str(environment.from_string(template).render(messages=list(messages), add_generation_prompt=True, bos_token=begin, eos_token=end))
+
+    # ---- Generation ---------------------------------------------------------------------------------
+
+    def start(self, seed: int = 0) -> Generation:
+        """An empty text, to read into and to write from."""
+        return Generation(self, seed)
+
+    def generate(
+        self,
+        prompt: str | Sequence[int],
+        max_tokens: int = 128,
+        temperature: float = 0.0,
+        top_k: int = 40,
+        top_p: float = 0.95,
+        seed: int = 0,
+    ) -> str:
+        """The text that follows a prompt; see `Generation.write` for the parameters."""
+        generation = self.start(seed)
+        generation.read(prompt)
+        return "".join(generation.stream(max_tokens, temperature, top_k, top_p))
+
+
+class Generation:
+    """A text that grows: what was read and written, and the caches that go with it."""
+
+    def __init__(self, model: LanguageModel, seed: int = 0):
+        self.model = model
+        self.tokens: list[int] = []
+        self.ended = False  # by a token that ends texts
+        self._key: Any = np.array([seed, *[0] * 7, 1 << 63, 0], "uint64")
+        self._scores: Any = None
+        self._capacity = 0
+        self._slots = np.zeros(0, "int32")
+        self._caches: Any = None
+
+    @property
+    def scores(self) -> np.ndarray[Any, Any]:
+        """The scores of all tokens as the next one: float32 (vocabulary,)."""
+        if self._scores is None:
+            raise ValueError("nothing was read yet")
+        return np.array(self._scores)
+
+    def read(self, prompt: str | Sequence[int]) -> None:
+        """Takes in a text, or tokens. ValueError for an empty one and for what exceeds the model's context."""
+        tokens = self.model.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
+        if not tokens:
+            raise ValueError("there is nothing to read: the prompt is empty")
+        wrong = next((token for token in tokens if not 0 <= token < self.model.config.vocabulary), None)
+        if wrong is not None:
+            raise ValueError(f"token {wrong} is not below {self.model.config.vocabulary}, the number of tokens")
+        self._make_room(len(self.tokens) + len(tokens))
+        self.ended = False
+        if len(tokens) <= _FEW:
+            self._scores = np.zeros(self.model.config.vocabulary, "float32") if self._scores is None else self._scores
+            self._run_write(len(tokens), tokens, 0.0, 1, 1.0)
+            return
+        read, _ = self._executables()
+        for begin in range(0, len(tokens), _CHUNK):
+            some = np.array(tokens[begin : begin + _CHUNK], "int32")
+            at = np.arange(len(self.tokens), len(self.tokens) + len(some), dtype="int32")
+            self._scores, self._caches = read(some, at, len(some) - 1, self._slots, self._caches, self.model.weights)
+            self.tokens += some.tolist()
+
+    def become(self, prompt: str | Sequence[int]) -> None:
+        """Makes this the whole text; what it begins with and was read before is not read again."""
+        tokens = self.model.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
+        same = 0
+        while same < min(len(tokens) - 1, len(self.tokens)) and tokens[same] == self.tokens[same]:
+            same += 1
+        # Rows of the caches behind the text are not seen.
+        del self.tokens[same:]
+        self.read(tokens[same:])
+
+    def write(self, max_tokens: int = 128, temperature: float = 0.0, top_k: int = 40, top_p: float = 0.95) -> list[int]:
+        """Up to so many tokens more, fewer if one of them ends the text or the context is full.
+
+        `temperature` 0 takes the token of the highest score; else one of the `top_k` best (128 at most) that together have a share of
+        `top_p` is drawn, by the seed of the generation.
+        """
+        if self._scores is None:
+            raise ValueError("nothing was read yet: a text begins with a prompt")
+        if temperature < 0 or not 0 < top_p <= 1 or top_k < 1:
+            raise ValueError("temperature must be 0 or more, top_p above 0 and at most 1, top_k 1 or more")
+        count = min(max_tokens, self.model.config.context - len(self.tokens))
+        if self.ended or count <= 0:
+            return []
+        self._make_room(len(self.tokens) + count)
+        new = self._run_write(count, [], temperature, top_k, top_p)
+        vocabulary = self.model.vocabulary
+        if new and vocabulary is not None and new[-1] in vocabulary.stops:
+            self.ended = True
+            self.tokens.pop()  # it has no place in the caches
+        return new
+
+    def _run_write(self, count: int, given: list[int], temperature: float, top_k: int, top_p: float) -> list[int]:
+        """The tokens that the program adds: those given, then others that it draws."""
+        _, write = self._executables()
+        vocabulary = self.model.vocabulary
+        stops = np.array(sorted(vocabulary.stops) if vocabulary is not None and vocabulary.stops else [-1], "int32")
+        made, number, self._scores, self._key, self._caches = write(
+            self._scores, len(self.tokens), np.zeros(count, "int32"), 0, count, np.array(given or [0], "int32"), len(given), stops, self._key,
+            float(temperature), int(top_k), float(top_p), self._slots, self._caches, self.model.weights,
+        )  # fmt: skip
+        new = [int(token) for token in np.array(made)[: int(number)]]
+        self.tokens += new
+        return new
+
+    def stream(self, max_tokens: int = 128, temperature: float = 0.0, top_k: int = 40, top_p: float = 0.95) -> Iterator[str]:
+        """The text as it is written, in pieces of whole characters."""
+        written: list[int] = []
+        shown = ""
+        while len(written) < max_tokens:
+            new = self.write(min(_BURST, max_tokens - len(written)), temperature, top_k, top_p)
+            written += new
+            text = self.model.decode(written)
+            # A character may need another token.
+            if not text.endswith("\ufffd") and len(text) > len(shown):
+                yield text[len(shown) :]
+                shown = text
+            if self.ended or not new:
+                break
+        rest = self.model.decode(written)[len(shown) :]
+        if rest:
+            yield rest
+
+    def _executables(self) -> tuple[Executable, Executable]:
+        self.model.compile()
+        assert self.model._compiled is not None
+        return self.model._compiled
+
+    def _make_room(self, positions: int) -> None:
+        context = self.model.config.context
+        if positions > context:
+            raise ValueError(f"the text would have {positions} tokens; the model takes {context}")
+        if positions <= self._capacity:
+            return
+        capacity = min(-(-positions // _ROWS) * _ROWS, -(-context // _ROWS) * _ROWS)
+        columns = self.model.config.kv_heads * self.model.config.head_size
+
+        def grown(old: Any) -> np.ndarray[Any, Any]:
+            new = np.zeros((capacity, columns), "float32")
+            if old is not None:
+                new[: self._capacity] = np.asarray(old)
+            return new
+
+        old = self._caches or [(None, None)] * self.model.config.layers
+        self._caches = tuple((grown(keys), grown(values)) for keys, values in old)
+        self._slots = np.arange(capacity, dtype="int32")
+        self._capacity = capacity
+
+
+class Conversation:
+    """A talk with a model that was trained for it: messages that take turns.
+
+    `messages` holds them all, as dictionaries with "role" and "content"; a first one with the role "system" says how to answer.
+    """
+
+    def __init__(self, model: LanguageModel, system: str = "", seed: int = 0):
+        self.model = model
+        self.messages: list[dict[str, str]] = [{"role": "system", "content": system}] if system else []
+        self._text = model.start(seed)
+
+    def say(self, message: str, max_tokens: int = 512, temperature: float = 0.7, top_k: int = 40, top_p: float = 0.95) -> Iterator[str]:
+        """The answer to a message, in pieces as they come. What was said before it is stopped stays in the conversation."""
+        self.messages.append({"role": "user", "content": message})
+        self._text.become(self.model.conversation(self.messages))
+        answer = ""
+        try:
+            for piece in self._text.stream(max_tokens, temperature, top_k, top_p):
+                answer += piece
+                yield piece
+        finally:
+            self.messages.append({"role": "assistant", "content": answer})
+
+
+def load(path: str | os.PathLike[str], threads: int = 0) -> LanguageModel:
+    """A language model from a GGUF file, or from a folder with config.json, safetensors and tokenizer.json as Hugging Face keeps them.
+
+    `threads`: how many a call uses; 0 stands for all cores. Raises ValueError for a file that is none, `UnsupportedModel` for a model of
+    a kind that is not known, and ImportError where a package of the extra `relay-lang[llm]` is absent.
+    """
+    place = pathlib.Path(path)
+    if place.is_dir():
+        from .huggingface import ModelFolder
+
+        folder = ModelFolder(place)
+        config = folder.config()
+        return LanguageModel(config, *folder.weights(config), folder.vocabulary(), threads)
+    from .gguf import GGUFModel
+
+    file = GGUFModel(place)
+    config = file.config()
+    return LanguageModel(config, *file.weights(config), file.vocabulary(), threads)

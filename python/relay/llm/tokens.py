@@ -1,0 +1,89 @@
+"""Texts as tokens and back, as the file of a model says it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .config import UnsupportedModel
+
+# How a text is cut before its pieces become tokens. Sources: the regular expressions that the models' own tokenizers are published with.
+_GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_QWEN2 = _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+_CUTS = {
+    "default": (_GPT2, False),
+    "gpt-2": (_GPT2, False),
+    "smollm": (_GPT2, True),
+    "starcoder": (_GPT2, True),
+    "llama-bpe": (_LLAMA3, False),
+    "llama3": (_LLAMA3, False),
+    "llama-v3": (_LLAMA3, False),
+    "qwen2": (_QWEN2, False),
+}
+_CONTROL, _USER_DEFINED = 3, 4
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens of a model, and the rules by which a text becomes tokens."""
+
+    # "gpt2": pairs of bytes are merged by rank; "llama": pairs of characters by score; "tokenizers": by the file that `cut` names
+    kind: str
+    cut: str
+    tokens: Sequence[str]
+    kinds: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    merges: Sequence[str] = ()
+    begin: int = -1
+    stops: set[int] = field(default_factory=set)
+    adds_begin: bool = False
+    adds_space: bool = False
+    template: str = ""
+
+    def tokenizer(self) -> Any:
+        """A `tokenizers.Tokenizer`."""
+        try:
+            library: Any = importlib.import_module("tokenizers")
+        except ImportError:
+            raise ImportError("tokens of language models need the package tokenizers: pip install relay-lang[llm]") from None
+        models, decoders, normalizers, pre_tokenizers = library.models, library.decoders, library.normalizers, library.pre_tokenizers
+        if self.kind == "tokenizers":
+            return library.Tokenizer.from_file(self.cut)
+        places = {token: i for i, token in enumerate(self.tokens)}
+        if self.kind == "gpt2":
+            pattern, single_digits = _CUTS.get(self.cut, (None, False))
+            if pattern is None:
+                raise UnsupportedModel(f"texts are cut by the rules {self.cut!r}, which are not known; known are {', '.join(sorted(_CUTS))}")
+            result = library.Tokenizer(models.BPE(places, [tuple(pair.split(" ", 1)) for pair in self.merges], ignore_merges=self.cut.startswith("llama")))
+            steps = [pre_tokenizers.Digits(individual_digits=True)] if single_digits else []
+            steps += [
+                pre_tokenizers.Split(library.Regex(pattern), behavior="isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+            result.pre_tokenizer = pre_tokenizers.Sequence(steps)
+            result.decoder = decoders.ByteLevel()
+        elif self.kind == "llama":
+            result = library.Tokenizer(models.BPE(places, self._merges_by_score(places), byte_fallback=True, unk_token=self.tokens[0], fuse_unk=True))
+            prepend = [normalizers.Prepend("▁")] if self.adds_space else []
+            result.normalizer = normalizers.Sequence([*prepend, normalizers.Replace(" ", "▁")])
+            strip = [decoders.Strip(" ", 1, 0)] if self.adds_space else []
+            result.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *strip])
+        else:
+            raise UnsupportedModel(f"the vocabulary is of kind {self.kind!r}; known are gpt2 and llama")
+        special = [t for t, kind in zip(self.tokens, self.kinds) if kind in (_CONTROL, _USER_DEFINED)]
+        result.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])
+        return result
+
+    def _merges_by_score(self, places: dict[str, int]) -> list[tuple[str, str]]:
+        """Every way to make a token of two others, that with the highest score first."""
+        found = []
+        for token, place in places.items():
+            for cut in range(1, len(token)):
+                left, right = token[:cut], token[cut:]
+                if left in places and right in places:
+                    found.append((-self.scores[place], place, cut, left, right))
+        found.sort()
+        return [(left, right) for _, _, _, left, right in found]
