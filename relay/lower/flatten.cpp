@@ -19,6 +19,7 @@ constexpr int64_t kBlock = 256;
 constexpr int64_t kMaxUnrolled = 32;
 /// A vector loop so short is run for one vector or two: joining its lanes costs more than the loop.
 constexpr int64_t kShortLanes = 32;
+constexpr int64_t kShortSteps = 4;
 
 bool is_long(Dim extent, int64_t limit) { return !extent.is_int() || extent.as_int() > limit; }
 
@@ -34,6 +35,25 @@ bool has_short_lanes(const ScalarNode& fold, const std::vector<Axis>& axes,
   const bool any_order =
       fold.combiner->kind == Combiner::Kind::kSum && num_accumulators(fold) == 1;
   return any_order && !is_long(axes.back().extent, kShortLanes);
+}
+
+/// The same with the last axis cut into steps that are written out: its body is a few instructions,
+/// of which counting would be a third.
+ScalarRef with_short_steps(Draft& draft, const ScalarRef& fold, std::vector<Axis>& axes) {
+  const Axis last = axes.back();
+  for (int64_t steps = kShortSteps; steps > 1; --steps) {
+    if (!last.extent.is_int() || last.extent.as_int() % steps != 0) continue;
+    const Axis outer = draft.new_axis(floor_div(last.extent, Dim(steps)));
+    const Axis inner = draft.new_axis(Dim(steps));
+    axes.back() = outer;
+    axes.push_back(inner);
+    std::unordered_map<uint32_t, ScalarRef> place;
+    place.emplace(last.id, (te::index_of(outer) * steps + te::index_of(inner)).ref());
+    Ref<ScalarNode> copy = copy_node(*fold);
+    for (ScalarRef& arg : copy->args) arg = substitute(arg, place);
+    return copy;
+  }
+  return fold;
 }
 }  // namespace
 
@@ -201,6 +221,7 @@ std::vector<ScalarRef> Flattener::fold(const ScalarRef& fold, Block& block) {
   if (clips.empty() && has_short_lanes(*plain, axes, loops)) {
     std::rotate(axes.begin(), axes.end() - 1, axes.end());
     loops = {0, 1};
+    plain = with_short_steps(draft_, plain, axes);
   }
   size_t before = mark();
   fold_loops(plain, axes, 0, vars, loops, block);
@@ -276,8 +297,11 @@ void Flattener::fold_loops(const ScalarRef& fold, const std::vector<Axis>& axes,
   for (size_t i = at; i < axes.size(); ++i) {
     rest = axes[i].extent.is_int() ? rest * axes[i].extent.as_int() : 0;
   }
-  bool small =
-      rest > 0 && rest <= kMaxUnrolled && loops.vector_axis < 0 && !has_fold(fold->args[0]);
+  // Inside of the vector loop are short steps alone.
+  const int64_t most = loops.vector_axis < 0                       ? kMaxUnrolled
+                       : loops.vector_axis < static_cast<int>(at) ? kShortSteps
+                                                                  : 0;
+  bool small = rest > 0 && rest <= most && !has_fold(fold->args[0]);
   // A second accumulator for each block keeps sums accurate.
   int64_t block_size = vector ? kBlock * 64 : kBlock;
   bool last = at + 1 == axes.size();
@@ -303,9 +327,12 @@ void Flattener::fold_loops(const ScalarRef& fold, const std::vector<Axis>& axes,
                          : LoopKind::kSerial,
                  axis);
   if (vector) one.interleave = loops.interleave;
-  // The rows below an outer axis are such blocks already.
-  if (is_float_sum(*fold) && !last && !vector && !small && is_long(axis.extent, 8) &&
-      (rest == 0 || rest > 4 * kBlock)) {
+  // The rows below an outer axis are such blocks already; short steps have a sum of their own, so
+  // that each need not wait for all before it.
+  const bool above_steps = loops.vector_axis >= 0 && loops.vector_axis < static_cast<int>(at) &&
+                           at + 2 == axes.size() && !is_long(axes.back().extent, kShortSteps);
+  const bool above_rows = is_long(axis.extent, 8) && (rest == 0 || rest > 4 * kBlock);
+  if (is_float_sum(*fold) && !last && !vector && !small && (above_steps || above_rows)) {
     uint32_t part = draft_.new_var();
     one.body.push_back(let(part, zero(fold->dtype)));
     fold_loops(fold, axes, at + 1, {part}, loops, one.body);
