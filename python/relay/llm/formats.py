@@ -61,26 +61,32 @@ def _nibbles(name: str, row: str, matrix: str, offset: bool, scales: str = "floa
         name,
         32,
         lambda n, k: [((n, k // 32, 16), "uint8")] + [((n, k // 32), scales)] * more,
-        _HALVES + _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + (f"  let %offset = {_wide('%w.2')};\n" if offset else "") + row,
+        _HALVES + _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + row,
         _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + (f"  let %offset = {_wide('%w.2')};\n" if offset else "") + matrix,
     )
 
 
 def _bytes(name: str, block: int, scales: str, offset: bool = False) -> Format:
     more = 2 if offset else 1
-    value = f'cast(%w.0, dtype="float32") * {_wide("%w.1")}' + (f" + {_wide('%w.2')}" if offset else "")
+    scaled = f'cast(%w.0, dtype="float32") * {_wide("%w.1")}'
+    value = scaled + (f" + {_wide('%w.2')}" if offset else "")
+    row = f"  let %b = reshape(%x, newshape=[$B, {block}]);\n  sum({scaled} * %b, axis=[1, 2])"
+    row += ' + sum(cast(%w.2, dtype="float32") * sum(%b, axis=[1]), axis=[1])' if offset else ""
     return Format(
         name,
         block,
         lambda n, k: [((n, k // block, block), "int8")] + [((n, k // block), scales)] * more,
-        f"  sum(({value}) * reshape(%x, newshape=[$B, {block}]), axis=[1, 2])",
+        row,
         f"  reshape({value}, newshape=[$N, $K])",
     )
 
 
-_OFFSET_ROW = "  sum((%low * %first + %high * %second) * %scale + (%first + %second) * %offset, axis=[1, 2])"
+# What is added to all weights of a block meets the sum of the row's numbers there.
+_OFFSET_ROW = """  let %sums = sum(%b, axis=[1]);
+  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.2, dtype="float32") * %sums, axis=[1])"""
 _OFFSET_MATRIX = "  reshape(concatenate((%low * %scale + %offset, %high * %scale + %offset), axis=2), newshape=[$N, $K])"
-_CENTRED_ROW = "  sum((%low * %first + %high * %second - 8f * (%first + %second)) * %scale, axis=[1, 2])"
+_CENTRED_ROW = """  let %sums = sum(%b, axis=[1]) * -8f;
+  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.1, dtype="float32") * %sums, axis=[1])"""
 _CENTRED_MATRIX = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %scale), axis=2), newshape=[$N, $K])"
 
 FORMATS = {
@@ -208,6 +214,14 @@ class Matrix:
     n: int
     k: int
     arrays: Arrays
+
+    def joined(self, *others: Matrix) -> Matrix | None:
+        """The rows of this one and then of others, of one copy; None if they are stored in another way or in a mapped file."""
+        all_of = (self, *others)
+        if any(other.form is not self.form or other.k != self.k for other in others) or self.form.block == 1:
+            return None
+        arrays = tuple(np.concatenate(parts) for parts in zip(*(matrix.arrays for matrix in all_of)))
+        return Matrix(self.form, sum(matrix.n for matrix in all_of), self.k, arrays)
 
     def rows(self, begin: int, end: int) -> Matrix:
         """Some of the rows, not copied."""

@@ -37,16 +37,29 @@ def arrays_of(weight: Any) -> Any:
     return weight if isinstance(weight, np.ndarray) else tuple(arrays_of(field) for field in weight)
 
 
+def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer in which matrices that meet the same row are one, where they are stored alike."""
+    result = dict(layer)
+    for name, parts in (("qkv", ("q", "k", "v")), ("gate_up", ("gate", "up"))):
+        if all(isinstance(layer.get(part), Matrix) for part in parts) and not (name == "gate_up" and any(f"{p}_bias" in layer for p in parts)):
+            whole = layer[parts[0]].joined(*(layer[part] for part in parts[1:]))
+            if whole is not None:
+                result[name] = whole
+                for part in parts:
+                    del result[part]
+    return result
+
+
 class Program:
     """Writes the functions of a model. `whole`: weights outside of the layers by name; `layers`: those of each layer."""
 
     def __init__(self, config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]):
         self.config = config
         self.whole = whole
-        self.layers = layers
+        self.layers = [_joined(layer) for layer in layers]
         self.functions: dict[str, str] = {}
         self._known: dict[Any, str] = {}  # the functions of layers by what they depend on
-        self.weights = (tuple(whole.values()), tuple(tuple(layer.values()) for layer in layers))
+        self.weights = (tuple(whole.values()), tuple(tuple(layer.values()) for layer in self.layers))
         c = config
         cache = f"Tensor[(c, {c.kv_heads * c.head_size}), float32]"
         self.caches = f"({', '.join([f'({cache}, {cache})'] * c.layers)},)"
@@ -158,8 +171,16 @@ class Program:
             return self._norm(x, c.width, place[weight], place.get(weight + "_bias"), rows)
 
         lines = [f"  let %h = {norm('%x', 'attention_norm')};"]
+        if "qkv" in layer:
+            lines.append(f"  let %qkv = {times('%h', 'qkv')};")
+        begin = 0
         for part, heads in (("q", c.heads), ("k", c.kv_heads), ("v", c.kv_heads)):
-            lines.append(f"  let %{part} = reshape({times('%h', part)}, newshape=[0, {heads}, {c.head_size}]);")
+            end = begin + heads * c.head_size
+            product = times("%h", part) if part in layer else f"strided_slice(%qkv, begin=[{begin}], end=[{end}], axes=[1])"
+            if "qkv" in layer and part + "_bias" in layer:
+                product += f" + {place[part + '_bias']}"
+            begin = end
+            lines.append(f"  let %{part} = reshape({product}, newshape=[0, {heads}, {c.head_size}]);")
             if part != "v" and c.norm_heads:
                 norm_of_heads = self._norm(f"%{part}", c.head_size, place[part + "_norm"], None, f"{rows}, {heads}")
                 lines.append(f"  let %{part} = {norm_of_heads};")
@@ -174,13 +195,20 @@ class Program:
         lines.append(f"  let %added = {norm(added, 'attention_result_norm') if c.norm_results else added};")
         lines.append("  let %y = %x + %added;")
         lines.append(f"  let %n = {norm('%y', 'network_norm')};")
-        lines.append(f"  let %wide = {times('%n', 'gate' if c.gated else 'up')};")
+        if "gate_up" in layer:
+            lines.append(f"  let %both = {times('%n', 'gate_up')};")
+        halves = {"gate": f"begin=[0], end=[{c.hidden}]", "up": f"begin=[{c.hidden}], end=[{2 * c.hidden}]"}
+
+        def wide(part: str) -> str:
+            return times("%n", part) if part in layer else f"strided_slice(%both, {halves[part]}, axes=[1])"
+
+        lines.append(f"  let %wide = {wide('gate' if c.gated else 'up')};")
         if c.activation == "silu":
             lines.append("  let %active = %wide * sigmoid(%wide);")
         else:
             lines.append("  let %active = 0.5f * %wide * (1f + tanh(0.7978845608f * (%wide + 0.044715f * %wide * %wide * %wide)));")
         if c.gated:
-            lines.append(f"  let %active = %active * ({times('%n', 'up')});")
+            lines.append(f"  let %active = %active * ({wide('up')});")
         network = times("%active", "down")
         lines.append(f"  let %more = {norm(network, 'network_result_norm') if c.norm_results else network};")
         lines.append("  (%y + %more, (%ks, %vs))")
