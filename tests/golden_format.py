@@ -17,7 +17,7 @@ RUN and EXIT lines stand in the comment lines that begin the file. A RUN line is
 
 An EXIT line gives the status of the RUN line before it; without one it is 0, or 1 in files named `bad-*`, of which every
 last command must fail. Expected is what each command writes to standard output, then to standard error, command by
-command; folders of the paths in it are left out. The status 70 (internal error) and death by a signal never pass.
+command; folders of the paths in it are left out, and the codes of diagnostics (`error[T13]: …`). The status 70 (internal error) and death by a signal never pass.
 """
 
 import dataclasses
@@ -38,6 +38,7 @@ CLOSING = "*/"
 INTERNAL_ERROR = 70
 DIRECTIVE = re.compile(r"\s*(?://|#)\s*(RUN|EXIT):(.*)")
 COMMENT = re.compile(r"\s*(//|#)")
+CODE = re.compile(r"^(error|warning)\[[A-Z]+[0-9]+\]: ", re.MULTILINE)
 
 
 class FormatError(Exception):
@@ -195,6 +196,7 @@ def _run_commands(golden, path, scratch, relay, timeout):
             complaints.append(f"'{command.text}' exited with {status}, not {command.exit}")
     for folder in (scratch, path.parent):
         output = output.replace(f"{folder}/", "")
+    output = CODE.sub(r"\1: ", output)
     return _lines(output), complaints
 
 

@@ -241,6 +241,18 @@ void bind_errors(nb::module_& m) {
       .def_ro("message", &Diagnostic::message)
       .def_ro("span", &Diagnostic::span)
       .def_ro("notes", &Diagnostic::notes)
+      .def_ro("code", &Diagnostic::code,
+              "The rule that it is about, such as \"T13\"; `relay explain` tells it.")
+      .def_prop_ro(
+          "fixes",
+          [](const Diagnostic& self) {
+            nb::list fixes;
+            for (const FixIt& fix : self.fixes)
+              fixes.append(nb::make_tuple(fix.span, fix.text, fix.safe));
+            return fixes;
+          },
+          "Changes of the text that mend it, to be made together: span, new text, and whether it "
+          "is safe to make them unseen.")
       .def("__str__", [](const Diagnostic& self) { return render(self); })
       .def("__repr__", [](const Diagnostic& self) { return "Diagnostic(" + self.message + ")"; })
       .def("__reduce__", [](const Diagnostic& self) {
@@ -248,13 +260,17 @@ void bind_errors(nb::module_& m) {
         for (const DiagnosticNote& note : self.notes)
           notes.append(
               nb::make_tuple(note.kind == DiagnosticNote::Kind::kHelp, note.message, note.span));
-        return nb::make_tuple(
-            nb::module_::import_("relay._pickle").attr("load_diagnostic"),
-            nb::make_tuple(self.severity == Severity::kError, self.message, self.span, notes));
+        nb::list fixes;
+        for (const FixIt& fix : self.fixes)
+          fixes.append(nb::make_tuple(fix.span, fix.text, fix.safe));
+        return nb::make_tuple(nb::module_::import_("relay._pickle").attr("load_diagnostic"),
+                              nb::make_tuple(self.severity == Severity::kError, self.message,
+                                             self.span, notes, self.code, fixes));
       });
   m.def(
       "diagnostic",
-      [](bool is_error, std::string message, Span span, nb::list notes) {
+      [](bool is_error, std::string message, Span span, nb::list notes, std::string code,
+         nb::list fixes) {
         Diagnostic made = is_error ? Diagnostic::error(std::move(message), span)
                                    : Diagnostic::warning(std::move(message), span);
         for (nb::handle note : notes) {
@@ -266,9 +282,13 @@ void bind_errors(nb::module_& m) {
             made.note(std::move(text), place);
           }
         }
+        made.code = std::move(code);
+        for (nb::handle fix : fixes)
+          made.fix(nb::cast<Span>(fix[0]), nb::cast<std::string>(fix[1]), nb::cast<bool>(fix[2]));
         return object_of_diagnostic(made);
       },
       nb::arg("is_error"), nb::arg("message"), nb::arg("span"), nb::arg("notes"),
+      nb::arg("code") = "", nb::arg("fixes") = nb::list(),
       "An error or warning with notes, each of which is whether it is a help, a text and a span.");
 
   nb::dict members;

@@ -161,9 +161,11 @@ def load_span(source: Any, offset: int, length: int) -> Span:
     return _core.span_in(source, offset, length)
 
 
-def load_diagnostic(is_error: bool, message: str, span: Span, notes: list[Any]) -> Diagnostic:
-    """An error or warning with its notes."""
-    made: Diagnostic = _core.diagnostic(is_error, message, span, notes)
+def load_diagnostic(
+    is_error: bool, message: str, span: Span, notes: list[Any], code: str = "", fixes: list[Any] | None = None
+) -> Diagnostic:
+    """An error or warning with its notes, its rule and the changes that mend it."""
+    made: Diagnostic = _core.diagnostic(is_error, message, span, notes, code, fixes or [])
     return made
 
 

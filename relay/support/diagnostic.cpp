@@ -102,10 +102,10 @@ void append_excerpt(std::string& out, Span span) {
 }  // namespace
 
 Diagnostic Diagnostic::error(std::string message, Span span) {
-  return {Severity::kError, std::move(message), span, {}};
+  return {Severity::kError, std::move(message), span, {}, {}, {}};
 }
 Diagnostic Diagnostic::warning(std::string message, Span span) {
-  return {Severity::kWarning, std::move(message), span, {}};
+  return {Severity::kWarning, std::move(message), span, {}, {}, {}};
 }
 Diagnostic& Diagnostic::note(std::string text, Span where) & {
   notes.push_back({DiagnosticNote::Kind::kNote, std::move(text), where});
@@ -120,6 +120,23 @@ Diagnostic&& Diagnostic::note(std::string text, Span where) && {
 }
 Diagnostic&& Diagnostic::help(std::string text, Span where) && {
   return std::move(help(std::move(text), where));
+}
+
+Diagnostic& Diagnostic::of_rule(std::string_view rule) & {
+  if (code.empty()) code = rule;
+  return *this;
+}
+Diagnostic&& Diagnostic::of_rule(std::string_view rule) && { return std::move(of_rule(rule)); }
+Diagnostic& Diagnostic::fix(Span replaced, std::string text, bool safe) & {
+  fixes.push_back({replaced, std::move(text), safe});
+  return *this;
+}
+Diagnostic&& Diagnostic::fix(Span replaced, std::string text, bool safe) && {
+  return std::move(fix(replaced, std::move(text), safe));
+}
+
+void of_rule(std::vector<Diagnostic>& diagnostics, std::string_view code) {
+  for (Diagnostic& diagnostic : diagnostics) diagnostic.of_rule(code);
 }
 
 void DiagnosticSink::add(Diagnostic diagnostic) {
@@ -141,8 +158,10 @@ void DiagnosticSink::throw_if_errors() {
   if (has_errors()) throw Error(take());
 }
 
-std::string render(const Diagnostic& diagnostic) {
-  std::string out = diagnostic.severity == Severity::kError ? "error: " : "warning: ";
+std::string render(const Diagnostic& diagnostic, bool codes) {
+  std::string out = diagnostic.severity == Severity::kError ? "error" : "warning";
+  if (codes && !diagnostic.code.empty()) out += "[" + diagnostic.code + "]";
+  out += ": ";
   append_message(out, diagnostic.message);
   append_excerpt(out, diagnostic.span);
   for (const DiagnosticNote& note : diagnostic.notes) {
@@ -153,9 +172,9 @@ std::string render(const Diagnostic& diagnostic) {
   return out;
 }
 
-std::string render(const std::vector<Diagnostic>& diagnostics) {
+std::string render(const std::vector<Diagnostic>& diagnostics, bool codes) {
   std::string out;
-  for (const Diagnostic& diagnostic : diagnostics) out += render(diagnostic);
+  for (const Diagnostic& diagnostic : diagnostics) out += render(diagnostic, codes);
   return out;
 }
 

@@ -102,13 +102,18 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
 
 void add_check(CLI::App& app, Context& context) {
   auto path = std::make_shared<std::string>();
+  auto fix = std::make_shared<bool>(false);
   CLI::App* command =
       app.add_subcommand("check", "Type a program and print the signatures of its functions.");
   command
       ->add_option("PROGRAM", *path,
                    "File with the program, or an ONNX model; - is standard input.")
       ->required();
-  context.actions[command] = [path] {
+  command->add_flag("--fix", *fix,
+                    "First make the changes in the file that errors and warnings propose and that "
+                    "are safe.");
+  context.actions[command] = [path, fix] {
+    if (*fix) fix_program(*path);
     if (is_onnx_path(*path)) {
       check_model(*path);
     } else {

@@ -19,6 +19,7 @@
 #include <relay/parse/parse.h>
 #include <relay/reduce/isolate.h>
 #include <relay/runtime/file.h>
+#include <relay/support/diagnostic_json.h>
 #include <relay/support/error.h>
 #include <relay/transform/program.h>
 #include <relay/vm/machine/executable_file.h>
@@ -94,8 +95,16 @@ void suggest_reduce(Context& context, const std::string& program,
   context.reduce_command = std::move(command);
 }
 
+namespace {
+bool json_diagnostics = false;
+}  // namespace
+
+void write_diagnostics_as_json(bool json) { json_diagnostics = json; }
+bool diagnostics_are_json() { return json_diagnostics; }
+
 void report(const std::vector<Diagnostic>& diagnostics) {
-  std::string text = render(diagnostics);
+  std::string text =
+      json_diagnostics ? diagnostics_json(diagnostics) : render(diagnostics, /*codes=*/true);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -54,6 +54,7 @@ void add_fmt(CLI::App& app, Context& context);
 void add_print(CLI::App& app, Context& context);
 void add_match(CLI::App& app, Context& context);
 void add_opt(CLI::App& app, Context& context);
+void add_explain(CLI::App& app, Context& context);
 void add_explain_program(CLI::App& app, Context& context);
 void add_new_pass(CLI::App& app, Context& context);
 void add_reduce(CLI::App& app, Context& context);
@@ -76,11 +77,18 @@ const std::string& standard_input();
 /// it is wrong; `typed`: with its type errors where those of its text leave that open. `params`
 /// gets what a model brings along for parameters of its entry.
 Module read_program(const std::string& path, bool typed = false, NamedArrays* params = nullptr);
+/// Makes the safe changes that diagnostics of a file propose, as long as there are any (`relay
+/// check
+/// --fix`); returns how many. Throws `Error` for a file that cannot be written.
+size_t fix_program(const std::string& path);
 /// Types a program and checks what it says; `path` is what it is called while that lasts. Prints
 /// warnings. Throws `Error`.
 void check_program(Module& module, const std::string& path);
 /// Reads and types.
 Module read_typed_program(const std::string& path);
+/// From now on, `report` writes JSON, a line for each diagnostic (docs/command.md).
+void write_diagnostics_as_json(bool json);
+bool diagnostics_are_json();
 /// Warnings and the like, on standard error.
 void report(const std::vector<Diagnostic>& diagnostics);
 /// Writes to standard output; a closed pipe ends the command quietly.

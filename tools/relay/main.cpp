@@ -36,6 +36,14 @@ int refuse_usage(const char* message, const std::string& command) {
   return kUsage;
 }
 
+// What names no rule of the language is about the command, or about a run: only programs that read
+// the errors want to be told so.
+void report_of_rule(const Error& error, const char* rule) {
+  std::vector<Diagnostic> diagnostics = with_onnx_nodes(error.diagnostics());
+  if (diagnostics_are_json()) of_rule(diagnostics, rule);
+  report(diagnostics);
+}
+
 int guarded(const std::string& command, const std::function<void()>& action,
             const Context& context = {}) {
   try {
@@ -47,10 +55,10 @@ int guarded(const std::string& command, const std::function<void()>& action,
     report(error.diagnostics());
     return kInterrupted;
   } catch (const RuntimeError& error) {
-    report(with_onnx_nodes(error.diagnostics()));
+    report_of_rule(error, "R1");
     return kRunTimeError;
   } catch (const Error& error) {
-    report(with_onnx_nodes(error.diagnostics()));
+    report_of_rule(error, "V1");
     return kWrong;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory\n");
@@ -126,6 +134,12 @@ int run_command(int argc, const char* const* argv) {
          "Load the operators of a shared library (relay/op/registry/plugin.h); may be repeated.")
       ->option_text("FILE")
       ->allow_extra_args(false);
+  std::string format = "text";
+  app.add_option("--diagnostics", format,
+                 "How errors and warnings are written to standard error: text, or json, a line for "
+                 "each (default text).")
+      ->option_text("text|json")
+      ->check(CLI::IsMember({"text", "json"}));
   app.fallthrough();
   Context context;
   add_run(app, context);
@@ -136,6 +150,7 @@ int run_command(int argc, const char* const* argv) {
   add_fmt(app, context);
   add_print(app, context);
   add_opt(app, context);
+  add_explain(app, context);
   add_explain_program(app, context);
   add_new_pass(app, context);
   add_match(app, context);
@@ -187,6 +202,7 @@ int run_command(int argc, const char* const* argv) {
   if (!app.get_subcommands().empty() && !help->parsed())
     command = app.get_subcommands().front()->get_name();
   context.plugins = plugins;
+  write_diagnostics_as_json(format == "json");
   int code = guarded(
       command,
       [&] {
