@@ -138,8 +138,33 @@ std::string numeric_name(Numeric numeric) {
   return numeric == Numeric::kFloat ? "a float dtype" : "a numeric dtype";
 }
 
+namespace {
+
+// The rule that a failed unification breaks.
+const char* rule_of(const Mismatch& m) {
+  switch (m.why) {
+    case Mismatch::Why::kDims: {
+      auto is_name = [](Dim dim) { return dim.as_symbol() != nullptr; };
+      if (is_name(m.left_dim) || is_name(m.right_dim)) return "T13";
+      const bool open = m.left_open.has_variable() || m.right_open.has_variable() ||
+                        m.left_dim.has_symbol() || m.right_dim.has_symbol();
+      return open ? "T14" : "T1";
+    }
+    case Mismatch::Why::kNumeric:
+      return "T4";
+    case Mismatch::Why::kRigid:
+    case Mismatch::Why::kEscape:
+      return "T10";
+    default:
+      return "T1";
+  }
+}
+
+}  // namespace
+
 void explain(Diagnostic& diagnostic, Solver& solver) {
   const Mismatch& m = solver.mismatch();
+  diagnostic.of_rule(rule_of(m));
   switch (m.why) {
     case Mismatch::Why::kDims:
       if (!m.no_value.empty()) {
@@ -174,7 +199,7 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
           m.left->is<IncompleteType>() ? solver.slot(m.left.get()).numeric : Numeric::kNum;
       diagnostic.note("the literal needs " + numeric_name(numeric) + ", and " +
                           display(solver, m.right) + " is not one",
-                      m.left_reason);
+                      m.left_reason == diagnostic.span ? Span() : m.left_reason);
       break;
     }
     case Mismatch::Why::kRigid: {
@@ -184,6 +209,12 @@ void explain(Diagnostic& diagnostic, Solver& solver) {
       break;
     }
     case Mismatch::Why::kArity:
+      if (m.left->is<FuncType>() && m.right->is<FuncType>()) {
+        diagnostic.note("the numbers of parameters differ: " +
+                        std::to_string(m.left->as<FuncType>()->params().size()) + " and " +
+                        std::to_string(m.right->as<FuncType>()->params().size()));
+      }
+      [[fallthrough]];
     case Mismatch::Why::kTypes:
     case Mismatch::Why::kKind:
       if (m.left && m.left_reason.known()) {
@@ -240,7 +271,7 @@ Diagnostic dims_mismatch(Solver& solver, const Solver::DimEquality& equality) {
     message = "dimension " + expected + " is " + dim_text(solver, value) + " here, found " + found;
   }
   if (!equality.no_value.empty()) message = "dimension " + expected + ": " + equality.no_value;
-  Diagnostic diagnostic = Diagnostic::error(message, equality.span);
+  Diagnostic diagnostic = Diagnostic::error(message, equality.span).of_rule("T14");
   for (uint32_t id : names) {
     diagnostic.note(value_text(solver, id) + " by this", solver.dim_slot(id).reason);
   }
@@ -253,7 +284,7 @@ Diagnostic type_mismatch(Solver& solver, const std::string& what, const TypeRef&
       what + ": expected " + display_named(solver, expected) + ", found " + display(solver, found),
       span);
   explain(diagnostic, solver);
-  return diagnostic;
+  return diagnostic.of_rule("T1");
 }
 
 }  // namespace relay::inference

@@ -41,6 +41,9 @@ void explain(Diagnostic& diagnostic, Solver& solver);
 /// The error about two dimensions that were to be equal.
 Diagnostic dims_mismatch(Solver& solver, const Solver::DimEquality& equality);
 
+/// The call in a function of the operator that a relation belongs to; null if there are several.
+const Call* only_call_of(const Function* function, const Relation* relation);
+
 /// "in @f with n = 4, which is called here": the function that has an error, with the values that
 /// the types of the call give to its declared names.
 DiagnosticNote call_note(const std::string& callee, const Function* function,

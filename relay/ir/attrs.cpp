@@ -1,11 +1,13 @@
 #include <relay/ir/attrs.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <unordered_map>
 
 #include <relay/ir/dynamic_attrs.h>
 #include <relay/ir/expr.h>
+#include <relay/support/foreign_words.h>
 #include <relay/support/fork_mutex.h>
 #include <relay/support/suggest.h>
 
@@ -216,35 +218,68 @@ AttrsRef Attrs::intern(const AttrsSchema& schema, void* object) {
 
 namespace {
 
-// "SoftmaxAttrs" of "relay.attrs.SoftmaxAttrs".
-std::string short_name(const AttrsSchema& schema) {
-  std::string name = schema.name.str();
-  size_t dot = name.rfind('.');
-  return dot == std::string::npos ? name : name.substr(dot + 1);
-}
-
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
   return out;
 }
 
+// The place of the attribute's name, if the text has it as it is.
+Span name_span(const NamedAttr& attr) {
+  std::shared_ptr<const Source> source = attr.span.known() ? SourceMap::find(attr.span) : nullptr;
+  if (source == nullptr) return {};
+  const std::string_view name = attr.name.view();
+  std::string_view text = source->text().substr(attr.span.begin() - source->base());
+  return text.starts_with(name) ? Span(attr.span.begin(), name.size()) : Span();
+}
+
 Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
   std::vector<std::string> known;
   for (const AttrField& field : schema.fields) known.push_back(field.name.str());
   Diagnostic d = Diagnostic::error("unknown attribute " + attr.name.str(), attr.span);
-  suggest(d, attr.name.str(), known);
-  d.note(known.empty() ? "there are no attributes here"
-                       : "the attributes of " + short_name(schema) + " are " + joined(known));
+  d.of_rule("A2");
+  std::string meant;
+  for (const std::string& name : foreign_attribute(attr.name.view())) {
+    if (meant.empty() && std::find(known.begin(), known.end(), name) != known.end()) meant = name;
+  }
+  const bool other_library = !meant.empty();
+  if (!other_library) {
+    std::vector<std::string> near = nearest_names(attr.name.str(), known, 2);
+    if (near.size() == 1) meant = near[0];
+  }
+  if (meant.empty()) {
+    suggest(d, attr.name.str(), known);
+  } else {
+    d.help("did you mean " + meant + "?");
+    if (Span place = name_span(attr); place.known()) d.fix(place, meant, other_library);
+  }
+  d.note(known.empty()       ? "there are no attributes here"
+         : known.size() == 1 ? "the attribute is " + known[0]
+                             : "the attributes are " + joined(known));
   return d;
 }
 
 Diagnostic wrong_value(const AttrField& field, const NamedAttr& attr) {
   const auto* text = attr.value.get<std::string>();
   if (field.kind != AttrKind::kWord || text == nullptr) {
+    if (field.kind == AttrKind::kDType && text != nullptr) {
+      Diagnostic d = Diagnostic::error("attribute " + field.name.str() + ": unknown element type " +
+                                           attr.value.str(),
+                                       attr.span)
+                         .of_rule("A4");
+      std::vector<std::string> names;
+      for (DType dtype : kAllDTypes) names.emplace_back(dtype.name());
+      if (std::string ours(foreign_dtype(*text)); DType::parse(ours)) {
+        d.help("did you mean \"" + ours + "\"?");
+      } else {
+        suggest(d, *text, names, "\"", "\"");
+      }
+      return d;
+    }
     return Diagnostic::error("attribute " + field.name.str() + " takes " + field.type_text() +
                                  ", not " + attr.value.str(),
-                             attr.span);
+                             attr.span)
+        .of_rule("A4");
   }
   std::vector<std::string> words;
   for (const AttrWord& word : field.words) words.emplace_back(word.text);
@@ -255,6 +290,7 @@ Diagnostic wrong_value(const AttrField& field, const NamedAttr& attr) {
   }
   Diagnostic d = Diagnostic::error(
       field.name.str() + " is " + attr.value.str() + "; known are " + list, attr.span);
+  d.of_rule("A4");
   suggest(d, *text, words, "\"", "\"");
   return d;
 }
@@ -298,7 +334,8 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
     } else if (given[i] != nullptr) {
       problems.push_back(
           Diagnostic::error("attribute " + attr.name.str() + " is given twice", attr.span)
-              .note("it is first given here", given[i]->span));
+              .note("it is first given here", given[i]->span)
+              .of_rule("N4"));
     } else {
       given[i] = &attr;
       const AttrField& field = schema.fields[i];
@@ -309,6 +346,7 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
         Diagnostic why = error.diagnostics()[0];
         why.message = "attribute " + field.name.str() + ": " + why.message;
         why.span = attr.span;
+        why.of_rule("A4");
         problems.push_back(std::move(why));
         continue;
       }
@@ -325,7 +363,8 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
     if (!field.required || given[i] != nullptr) continue;
     problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" +
                                              field.type_text() + ") is missing; it has no default",
-                                         span));
+                                         span)
+                           .of_rule("A3"));
   }
   if (!problems.empty()) throw Error(std::move(problems));
   return intern(schema, object.release());

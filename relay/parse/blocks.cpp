@@ -44,7 +44,7 @@ ExprRef Parser::parse_items(Ends ends, ExprRef first, Span first_span) {
     } catch (const SyntaxError&) {
       // Only blocks know where they go on.
       if (ends != Ends::kBrace && ends != Ends::kText) throw;
-      if (recover_in_block()) continue;
+      if (recover_in_block() && !at_block_end(ends)) continue;
       if (!at_block_end(ends)) throw;
       result = placeholder(span(tok_));
       break;
@@ -65,6 +65,7 @@ bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bo
     parse_let(items);
     return false;
   }
+  if (at(Tok::kIdent) && peek().is(Tok::kAssign)) accept_bare_local("a name such as %x before '='");
   if (at(Tok::kLocal) && peek().is(Tok::kAssign)) {
     parse_graph_binding(items);
     return false;
@@ -100,7 +101,15 @@ bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bo
 void Parser::parse_let(std::vector<Item>& items) {
   size_t begin = tok_.begin;
   advance();
-  if (!at(Tok::kLocal) && !at(Tok::kLParen)) fail_expected("a name such as %x after let");
+  if (at(Tok::kGlobal)) {
+    report(Diagnostic::error("let binds local names, found " + describe(tok_), span(tok_))
+               .help("a global function is defined by def " + describe(tok_) + "(…) { … }")
+               .of_rule("S3"));
+    throw SyntaxError();
+  }
+  skip_let_word();
+  if (!at(Tok::kLocal) && !at(Tok::kLParen) && !accept_bare_local("a name such as %x after let"))
+    fail_expected("a name such as %x after let");
   if (at(Tok::kLParen)) {
     LetPattern pattern = parse_let_pattern();
     expect(Tok::kAssign, "after the names of the let");

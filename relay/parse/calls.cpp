@@ -1,6 +1,7 @@
 // Calls: arguments, attributes, type arguments; operators by name.
 #include <charconv>
 
+#include <relay/op/registry/call_form.h>
 #include <relay/parse/metadata.h>
 #include <relay/parse/parser.h>
 
@@ -95,6 +96,17 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
   return make_call(std::move(callee), args.get(), std::move(made), std::move(type_args), where);
 }
 
+// Errors about missing attributes, with the operator that lacks them.
+static std::vector<Diagnostic> with_call_form(std::vector<Diagnostic> diagnostics,
+                                              const Operator& op) {
+  for (Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.code != "A3") continue;
+    diagnostic.message = op.name().str() + ": " + diagnostic.message;
+    diagnostic.note("it is called as " + call_form(op));
+  }
+  return diagnostics;
+}
+
 AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span) {
   const Operator* op = callee->is<Op>() ? callee->as<Op>()->op() : nullptr;
   const AttrsSchema* schema = op != nullptr ? op->attrs_schema() : nullptr;
@@ -103,9 +115,14 @@ AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span
     std::string found = attrs.named.empty() ? attrs.metadata_key : attrs.named[0].name.str();
     // A placeholder for a callee that is unknown was reported already.
     if (callee->is<Tuple>()) return {};
-    error(where, (op != nullptr ? "operator " + op->name().str() + " has no attributes"
-                                : std::string("only operators take attributes")) +
-                     ", found " + found);
+    Diagnostic diagnostic =
+        Diagnostic::error((op != nullptr ? "operator " + op->name().str() + " has no attributes"
+                                         : std::string("only operators take attributes")) +
+                              ", found " + found,
+                          where)
+            .of_rule("A2");
+    if (op != nullptr) diagnostic.note("it is called as " + call_form(*op));
+    report(std::move(diagnostic));
     ++attribute_errors_;
     attrs.failed = true;
     return {};
@@ -120,7 +137,11 @@ AttrsRef Parser::make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span
           attrs.named.push_back(std::move(attr));
         }
       }
-      return Attrs::make(*schema, attrs.named, span);
+      try {
+        return Attrs::make(*schema, attrs.named, span);
+      } catch (const Error& problem) {
+        throw Error(with_call_form(problem.diagnostics(), *op));
+      }
     });
   } catch (const SyntaxError&) {
     attribute_errors_ += num_errors_ - errors;

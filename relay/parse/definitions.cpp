@@ -169,7 +169,8 @@ void Parser::parse_data_head(DataHead& head) {
     head.failed = true;
     report(Diagnostic::error("type " + std::string(name_of(head.name)) + " is defined twice",
                              head.span)
-               .note("first defined here", data_[entry->second].span));
+               .note("first defined here", data_[entry->second].span)
+               .of_rule("N4"));
     return;
   }
   seek(head.body);
@@ -220,7 +221,8 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
     if (known >= 0) {
       report(Diagnostic::error("constructor " + constructor->name().str() + " is defined twice",
                                constructor->span())
-                 .note("first defined here", constructors_[static_cast<size_t>(known)].second));
+                 .note("first defined here", constructors_[static_cast<size_t>(known)].second)
+                 .of_rule("N4"));
       return;
     }
     known = static_cast<int32_t>(constructors_.size());
@@ -297,6 +299,8 @@ void Parser::parse_version() {
 void Parser::end_definition() {
   for (const Local& local : closed_) symbols_[local.symbol].closed = -1;
   closed_.clear();
+  bare_.clear();
+  unknown_locals_.clear();
   verified_.clear();
   verified_roots_.clear();
   free_vars_.clear();
@@ -307,11 +311,14 @@ void Parser::end_definition() {
 void Parser::parse_definition(Module& module) {
   size_t begin = tok_.begin;
   advance();
-  if (!at(Tok::kGlobal)) {
-    if (at(Tok::kIdent)) {
-      fail(span(tok_),
-           "expected a global name such as @" + describe(tok_) + ", found " + describe(tok_));
-    }
+  if (at(Tok::kIdent)) {
+    std::string found = describe(tok_);
+    bare_globals_[tok_.symbol] = diagnostics_.size();
+    report(Diagnostic::error("expected a global name such as @" + found + ", found " + found,
+                             span(tok_))
+               .fix(source_->span(tok_.begin, 0), "@")
+               .of_rule("S3"));
+  } else if (!at(Tok::kGlobal)) {
     fail_expected("a global name such as @f after def");
   }
   Token name = tok_;
@@ -320,7 +327,8 @@ void Parser::parse_definition(Module& module) {
   if (!added && !keep_known_) {
     report(
         Diagnostic::error("@" + std::string(name_of(name.symbol)) + " is defined twice", span(name))
-            .note("first defined here", entry->second));
+            .note("first defined here", entry->second)
+            .of_rule("N4"));
   }
   FunctionRef function = parse_function(begin);
   accept(Tok::kSemicolon);
@@ -346,7 +354,7 @@ void Parser::parse_items_of_module(Module& module) {
         seek(data_[next_data].end);
         continue;
       }
-      if (at_word(kwDef)) {
+      if (at_word(kwDef) || accept_foreign_definition()) {
         anything = true;
         parse_definition(module);
         end_definition();
@@ -391,7 +399,8 @@ void Parser::add_main(Module& module, ExprRef expr, Span span) {
   if (!added) {
     report(Diagnostic::error(
                "an expression after the definitions is @main, but @main is defined as well", span)
-               .note("defined here", entry->second));
+               .note("defined here", entry->second)
+               .of_rule("N4"));
     return;
   }
   FunctionRef function;
@@ -415,8 +424,9 @@ void Parser::check_globals() {
       for (const auto& [global, definition] : globals_) candidates.emplace_back(name_of(global));
     }
     std::string name(name_of(symbol));
-    auto diagnostic = Diagnostic::error("unknown global @" + name, where);
+    auto diagnostic = Diagnostic::error("unknown global @" + name, where).of_rule("N2");
     suggest(diagnostic, name, candidates, "@");
+    suggest_import(diagnostic, name);
     report(std::move(diagnostic));
   }
 }

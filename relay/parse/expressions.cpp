@@ -21,6 +21,7 @@ ExprRef Parser::parse_binary(int min_precedence) {
   ExprRef left = parse_unary();
   for (;;) {
     Infix op = infix(tok_.kind);
+    if (at(Tok::kIdent) || at(Tok::kStar)) op = foreign_infix();
     if (op.precedence < min_precedence) return left;
     Span where = span(tok_);
     if (at(Tok::kMinus) && tok_.line_start && in_block_) {
@@ -105,6 +106,10 @@ ExprRef Parser::parse_postfix(ExprRef expr, size_t begin, bool literal) {
         expr = parse_call(std::move(expr), begin, std::move(types));
         break;
       }
+      case Tok::kLBracket:
+        if (tok_.line_start && in_block_) return expr;
+        skip_foreign_index(begin);
+        break;
       default:
         return expr;
     }
@@ -131,6 +136,8 @@ ExprRef Parser::parse_primary(bool& literal) {
       return parse_block();
     case Tok::kIdent:
       return parse_word(literal);
+    case Tok::kLBracket:
+      return skip_foreign_list();
     case Tok::kString:
       // Only constructors have names in quotes.
       make_name(token);
@@ -189,17 +196,18 @@ ExprRef Parser::parse_if() {
   for (;;) {
     size_t begin = tok_.begin;
     advance();
-    if (!at(Tok::kLParen)) fail_expected("'(' after if");
     ExprRef condition;
-    {
+    if (at(Tok::kLParen)) {
       Bracket bracket(*this);
       condition = parse_value();
       expect(Tok::kRParen, "after the condition");
+    } else {
+      condition = parse_bare_condition();
     }
     if (!at(Tok::kLBrace)) fail_expected("'{' after the condition");
     ExprRef body = parse_block();
     branches.push_back({std::move(condition), std::move(body), begin});
-    if (!at_word(kwElse)) fail_expected("else after the first branch");
+    if (!at_word(kwElse)) fail_missing_else();
     advance();
     if (at_word(kwIf)) continue;
     if (!at(Tok::kLBrace)) fail_expected("'{' or if after else");
@@ -309,20 +317,9 @@ ExprRef Parser::parse_named_callee(const Token& word) {
     last_op_ = static_cast<size_t>(entry - ops_.data());
     return entry->node;
   }
-  std::string name(name_of(word.symbol));
-  bool upper = name[0] >= 'A' && name[0] <= 'Z';
-  auto diagnostic =
-      Diagnostic::error((upper ? "unknown constructor " : "unknown operator ") + name, span(word));
-  std::vector<std::string> candidates;
-  for (const auto& [constructor, where] : constructors_)
-    candidates.push_back(constructor->name().str());
-  if (!upper || candidates.empty()) {
-    for (const Operator* op : all_ops()) candidates.push_back(op->name().str());
-  }
-  suggest(diagnostic, name, candidates);
-  if (symbols_[word.symbol].local >= 0) diagnostic.help("a local name is written %" + name);
-  if (globals_.contains(word.symbol)) diagnostic.help("a global function is written @" + name);
-  report(std::move(diagnostic));
+  if (ExprRef local = use_bare_local(word)) return local;
+  if (ExprRef meant = parse_foreign_word(word)) return meant;
+  report(unknown_callee(word));
   return placeholder(span(word));
 }
 

@@ -53,6 +53,8 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
   std::map<Name, AttrValue> values;
   Bracket bracket(*this);
   while (!at(Tok::kRParen)) {
+    if (at(Tok::kIdent) && !peek().is(Tok::kAssign))
+      accept_bare_local("a parameter such as %x or an attribute");
     Token name = tok_;
     if (at(Tok::kLocal)) {
       advance();
@@ -64,7 +66,8 @@ void Parser::parse_params(std::vector<VarRef>& params, std::vector<Token>& names
         report(Diagnostic::error(
                    "parameter %" + std::string(name_of(name.symbol)) + " is declared twice",
                    span(name))
-                   .note("first declared here", span(other)));
+                   .note("first declared here", span(other))
+                   .of_rule("N4"));
       }
       params.push_back(make_var(Name(name_of(name.symbol)), std::move(type), span(name)));
       names.push_back(name);
@@ -133,6 +136,13 @@ FunctionRef Parser::parse_function(size_t begin) {
   implicit_ = &implicit;
   Places places;
   parse_params(params, names, attrs, places);
+  if (at(Tok::kColon)) {
+    report(Diagnostic::error("expected '{' before the function's body, found ':'", span(tok_))
+               .help("the type of a result stands after ->")
+               .fix(span(tok_), " ->")
+               .of_rule("S3"));
+    tok_.kind = Tok::kArrow;
+  }
   if (accept(Tok::kArrow)) result = parse_type();
   constraints = parse_where();
   dim_names_ = DimNames::kLocal;

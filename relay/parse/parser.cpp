@@ -82,7 +82,10 @@ void Parser::advance() {
     if (text_.substr(bad.begin).starts_with("/*")) {
       fatal(source_->span(bad.begin, 2), lexer_.error());
     }
-    error(where, lexer_.error());
+    if (accept_single_quotes(bad)) return;
+    Diagnostic diagnostic = Diagnostic::error(lexer_.error(), where).of_rule("S2");
+    explain_token(diagnostic, text_.substr(bad.begin));
+    report(std::move(diagnostic));
     tok_ = lexer_.next();
   } while (tok_.kind == Tok::kError);
   if (!skipping_) throw SyntaxError();
@@ -96,7 +99,8 @@ void Parser::report_foreign(const Token& token) {
   report(Diagnostic::error(
              "the name " + (sigil + name) + " has characters other than a to z, 0 to 9 and _",
              span(token))
-             .help(std::string("write it in quotes: ") + sigil + "\"" + name + "\""));
+             .help(std::string("write it in quotes: ") + sigil + "\"" + name + "\"")
+             .of_rule("S2"));
 }
 
 const Token& Parser::peek(size_t distance) {
@@ -144,12 +148,21 @@ void Parser::expect(Tok kind, const char* where) {
     advance();
     return;
   }
+  if (kind == Tok::kSemicolon && tok_.line_start && last_end_ > 0) {
+    // The end of the line before lacks it.
+    const Span end = source_->span(last_end_, 0);
+    report(
+        Diagnostic::error("expected ';' " + std::string(where) + ", found " + describe(tok_), end)
+            .fix(end, ";"));
+    throw SyntaxError();
+  }
   fail_expected(std::string(tok_name(kind)) + " " + where);
 }
 
 // ---- Diagnostics ----
 
 void Parser::report(Diagnostic diagnostic) {
+  diagnostic.of_rule("S1");
   bool is_error = diagnostic.severity == Severity::kError;
   diagnostics_.push_back(std::move(diagnostic));
   if (is_error && ++num_errors_ >= DiagnosticSink::kMaxErrors) throw FatalError();
@@ -163,7 +176,11 @@ void Parser::fail(Span span, std::string message) {
 void Parser::fail_expected(const std::string& what) {
   Span where = span(tok_);
   if (at(Tok::kEnd)) where = source_->span(tok_.begin > 0 ? tok_.begin - 1 : 0, 1);
-  fail(where, "expected " + what + ", found " + describe(tok_));
+  Diagnostic diagnostic =
+      Diagnostic::error("expected " + what + ", found " + describe(tok_), where);
+  explain_token(diagnostic, text_.substr(std::min(tok_.begin, text_.size())));
+  report(std::move(diagnostic));
+  throw SyntaxError();
 }
 
 void Parser::fatal(Span span, std::string message) {
@@ -172,7 +189,11 @@ void Parser::fatal(Span span, std::string message) {
 }
 
 void Parser::too_deep() {
-  fatal(span(tok_), "nested too deeply: more than " + std::to_string(kMaxParseDepth) + " levels");
+  report(
+      Diagnostic::error(
+          "nested too deeply: more than " + std::to_string(kMaxParseDepth) + " levels", span(tok_))
+          .of_rule("S4"));
+  throw FatalError();
 }
 
 std::string Parser::describe(const Token& token) const {

@@ -11,6 +11,7 @@
 //   calls.cpp        arguments, attributes, type arguments
 //   literals.cpp     numbers, Constant(…)
 //   match.cpp        match, patterns
+//   foreign.cpp      ways of other languages: what to write instead
 //   metadata.cpp     the `#[metadata]` section
 #pragma once
 
@@ -26,6 +27,7 @@
 
 #include <relay/ir/module.h>
 #include <relay/op/op.h>
+#include <relay/parse/infix.h>
 #include <relay/parse/lexer.h>
 #include <relay/parse/marks.h>
 #include <relay/parse/parse.h>
@@ -396,6 +398,40 @@ class Parser {
   PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,
                            uint32_t depth = 0);
 
+  // ---- Ways of other languages (foreign.cpp) ----
+  /// A name without `%` where one with it is bound: reported, and taken as if it had it. False if
+  /// there is none.
+  bool accept_bare_local(const char* wanted);
+  /// `let mut %x`: the word is reported and left out.
+  void skip_let_word();
+  /// A word that is a local name without `%`; null if no local has the name.
+  ExprRef use_bare_local(const Token& word);
+  /// At `fn @main`: reported, and read as `def @main`. False elsewhere.
+  bool accept_foreign_definition();
+  /// The value of a word that other languages have; null for other words.
+  ExprRef parse_foreign_word(const Token& word);
+  Diagnostic unknown_callee(const Token& word);
+  /// `if %x {`: reported, and read as if the condition stood in parentheses.
+  ExprRef parse_bare_condition();
+  [[noreturn]] void fail_missing_else();
+  /// `[…]` after a value, or as a value: reported and left out.
+  void skip_foreign_index(size_t begin);
+  ExprRef skip_foreign_list();
+  void skip_brackets();
+  /// `%x.T`, `%x.reshape`: the operator that does this.
+  void explain_method(Diagnostic& diagnostic, std::string_view value, std::string_view method);
+  /// `and`, `or`, `**`: reported, and read as the infix that is meant.
+  Infix foreign_infix();
+  /// Text in single quotes: reported, and read as a string. False for other mistakes.
+  bool accept_single_quotes(const Token& bad);
+  static void explain_token(Diagnostic& diagnostic, std::string_view rest);
+  /// The element type that a foreign name means, as a help; false if it is no such name.
+  bool suggest_dtype(Diagnostic& diagnostic, const Token& name) const;
+  /// The file of the standard library that defines a name, if the program does not import it.
+  static void suggest_import(Diagnostic& diagnostic, std::string_view name);
+  /// A name that was unknown, if it is bound further down.
+  void note_late_binding(const Local& local);
+
   friend class Skipping;
   friend class Nesting;
   friend class Bracket;
@@ -459,6 +495,13 @@ class Parser {
   std::unordered_map<uint64_t, ExprRef> meta_constants_;
 
   std::unordered_set<Symbol> foreign_names_;  // reported
+  std::unordered_map<Symbol, size_t> bare_;   // locals without a sigil, and where that is reported
+  std::unordered_map<Symbol, size_t> bare_globals_;
+  struct UnknownLocal {
+    size_t diagnostic;
+    uint32_t block;  // of the use
+  };
+  std::unordered_map<Symbol, UnknownLocal> unknown_locals_;
   std::vector<Diagnostic> diagnostics_;
   size_t num_errors_ = 0;
   size_t attribute_errors_ = 0;  // counted among them: the program can be checked nevertheless

@@ -19,9 +19,11 @@ void Parser::bind_local(Local local) {
       report(
           Diagnostic::error(
               "%" + std::string(name_of(local.symbol)) + " is bound twice in one block", local.span)
-              .note("first bound here", earlier.span));
+              .note("first bound here", earlier.span)
+              .of_rule("G1"));
     }
   }
+  if (!unknown_locals_.empty()) note_late_binding(local);
   if (local.binder) binders_.emplace_back(local.expr->as<Var>());
   local.outer = info.local;
   info.local = static_cast<int32_t>(locals_.size());
@@ -116,7 +118,7 @@ void Parser::report_out_of_scope(Symbol symbol, const Var* var, Span span) {
           : Diagnostic::error("%" + std::string(name_of(symbol)) + " depends on %" +
                                   var->name().str() + ", which is not in scope here",
                               span);
-  report(diagnostic.note("%" + var->name().str() + " is bound here", var->span()));
+  report(diagnostic.note("%" + var->name().str() + " is bound here", var->span()).of_rule("G1"));
 }
 
 ExprRef Parser::find_local(Symbol symbol, const Token& use) {
@@ -144,9 +146,14 @@ ExprRef Parser::use_local(const Token& token) {
         uint32_t index = 0;
         auto [end, code] = std::from_chars(rest.data(), rest.data() + length, index);
         if (code != std::errc() || end != rest.data() + length) {
-          error(span(token), "%" + std::string(whole.substr(0, dot)) + " is in scope, but " +
-                                 std::string(rest.substr(0, length)) +
-                                 " is not the number of a field");
+          std::string_view method = rest.substr(0, length);
+          Diagnostic diagnostic =
+              Diagnostic::error("%" + std::string(whole.substr(0, dot)) + " is in scope, but " +
+                                    std::string(method) + " is not the number of a field",
+                                span(token))
+                  .of_rule("S3");
+          explain_method(diagnostic, whole.substr(0, dot), method);
+          report(std::move(diagnostic));
           return placeholder(span(token));
         }
         rest.remove_prefix(length);
@@ -156,8 +163,10 @@ ExprRef Parser::use_local(const Token& token) {
       return found;
     }
   }
-  if (token.foreign) return placeholder(span(token));  // reported
-  auto diagnostic = Diagnostic::error("unknown local name %" + std::string(whole), span(token));
+  if (token.foreign) return placeholder(span(token));                           // reported
+  if (unknown_locals_.contains(token.symbol)) return placeholder(span(token));  // reported
+  auto diagnostic =
+      Diagnostic::error("unknown local name %" + std::string(whole), span(token)).of_rule("N1");
   std::vector<std::string> candidates;
   for (const Local& local : locals_) {
     if (candidates.size() > 5000) break;
@@ -168,7 +177,9 @@ ExprRef Parser::use_local(const Token& token) {
   bool number = !whole.empty() && whole.find_first_not_of("0123456789") == std::string_view::npos;
   if (!number) suggest(diagnostic, std::string(whole), candidates, "%");
   if (globals_.contains(token.symbol))
-    diagnostic.help("a global function is written @" + std::string(whole));
+    diagnostic.help("a global function is written @" + std::string(whole))
+        .fix(span(token), "@" + std::string(whole));
+  unknown_locals_[token.symbol] = {diagnostics_.size(), block_};
   report(std::move(diagnostic));
   return placeholder(span(token));
 }

@@ -122,11 +122,17 @@ void Parser::fail_unknown_type(const Token& name) {
   for (const auto& [word, form] : kForms) {
     if (name_of(name.symbol) != word) continue;
     report(Diagnostic::error("a type " + std::string(word) + " is written " + std::string(form),
-                             span(name)));
+                             span(name))
+               .of_rule("N5"));
     throw SyntaxError();
   }
   auto diagnostic =
-      Diagnostic::error("unknown type " + std::string(name_of(name.symbol)), span(name));
+      Diagnostic::error("unknown type " + std::string(name_of(name.symbol)), span(name))
+          .of_rule("N5");
+  if (suggest_dtype(diagnostic, name)) {
+    report(std::move(diagnostic));
+    throw SyntaxError();
+  }
   std::vector<std::string> candidates{"Tensor", "fn", "ref"};
   for (const DataHead& head : data_) candidates.emplace_back(name_of(head.name));
   for (const TypeName& type : type_names_) candidates.emplace_back(name_of(type.symbol));
@@ -206,11 +212,19 @@ TypeRef Parser::parse_shape() {
     report(std::move(diagnostic));
     return IncompleteType::make(0, Kind::kShape);
   }
-  if (!at(Tok::kLParen)) fail_expected("a shape such as (2, 3)");
+  const bool square = at(Tok::kLBracket);
+  if (!at(Tok::kLParen) && !square) fail_expected("a shape such as (2, 3)");
   size_t begin = tok_.begin;
+  const size_t reported = diagnostics_.size();
+  if (square) {
+    report(Diagnostic::error("expected a shape such as (2, 3), found '['", span(tok_))
+               .fix(span(tok_), "(")
+               .of_rule("S3"));
+  }
   Bracket bracket(*this);
   std::vector<Dim> dims;
-  while (!at(Tok::kRParen)) {
+  const Tok close = square ? Tok::kRBracket : Tok::kRParen;
+  while (!at(close)) {
     Span where = span(tok_);
     Dim dim = parse_dim();
     if (dim.is_int() && dim.as_int() < 0)
@@ -218,7 +232,8 @@ TypeRef Parser::parse_shape() {
     dims.push_back(dim);
     if (!accept(Tok::kComma)) break;
   }
-  expect(Tok::kRParen, "at the end of the shape");
+  if (square) diagnostics_[reported].fix(span(tok_), ")");
+  expect(close, "at the end of the shape");
   return guarded(span_from(begin), [&] { return ShapeType::make(dims); });
 }
 
@@ -236,10 +251,12 @@ TypeRef Parser::parse_dtype_argument() {
   if (std::optional<DType> dtype = DType::parse(name_of(name.symbol)))
     return BaseType::make(*dtype);
   auto diagnostic =
-      Diagnostic::error("unknown element type " + std::string(name_of(name.symbol)), span(name));
+      Diagnostic::error("unknown element type " + std::string(name_of(name.symbol)), span(name))
+          .of_rule("N5");
   std::vector<std::string> candidates;
   for (DType dtype : kAllDTypes) candidates.emplace_back(dtype.name());
-  suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
+  if (!suggest_dtype(diagnostic, name))
+    suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
   report(std::move(diagnostic));
   return IncompleteType::make(0, Kind::kBaseType);
 }
@@ -427,7 +444,8 @@ std::vector<RelationTypeRef> Parser::parse_where() {
       Name relation_name(name_of(name.symbol));
       const Relation* relation = find_relation(relation_name);
       if (relation == nullptr) {
-        auto diagnostic = Diagnostic::error("unknown relation " + relation_name.str(), span(name));
+        auto diagnostic =
+            Diagnostic::error("unknown relation " + relation_name.str(), span(name)).of_rule("N5");
         suggest(diagnostic, relation_name.str(), relation_names());
         report(std::move(diagnostic));
       }

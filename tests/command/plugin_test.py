@@ -57,7 +57,7 @@ def test_its_signature_is_enforced(cube, tmp_path):
     program.write_text("fn (%x: Tensor[(2), int32]) { example.cube(%x) }")
     done = relay("check", "--plugin", cube, program)
     assert done.returncode == 1
-    assert "error: example.cube: data needs a floating-point dtype, found Tensor[(2), int32]" in done.stderr
+    assert "error[T2]: example.cube: data needs a floating-point dtype, found Tensor[(2), int32]" in done.stderr
 
 
 def test_without_it_the_name_is_unknown():

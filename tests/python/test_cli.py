@@ -31,7 +31,7 @@ def test_runs_a_program():
     [
         (["check", "/missing.rly"], 1, "error: cannot open /missing.rly"),
         (["chekc"], 2, "there is no command chekc"),
-        (["run", "-", "--arg", "[1, 2]"], 1, "error: "),
+        (["run", "-", "--arg", "[1, 2]"], 1, "error"),
         (["check", b"/caf\xe9.rly"], 1, "error: "),  # no UTF-8
     ],
 )

@@ -105,7 +105,7 @@ TEST(InferCheck, NotesOfTheCallsOnTheWay) {
       "%l(%x) }\n"
       "def @main(%a: Tensor[(3), float32], %b: Tensor[(4), float32]) { (@g(%a), @g(%b)) }");
   EXPECT_EQ(count(text, "error: "), 1u) << text;
-  EXPECT_THAT(text, HasSubstr("add: Broadcast cannot hold for (3) and (4)"));
+  EXPECT_THAT(text, HasSubstr("add: the shapes (3) and (4) do not broadcast"));
   EXPECT_THAT(text, HasSubstr("in @f with n = 3, which is called here"));
   EXPECT_THAT(text, HasSubstr("in @g with m = 3, which is called here"));
 }

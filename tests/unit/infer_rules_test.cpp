@@ -62,7 +62,7 @@ TEST(InferT3, ScalarResultMakesScalars) {
 TEST(InferT3, ShapesThatCannotBroadcast) {
   EXPECT_THAT(
       signature("fn (%x: Tensor[(3, 2), float32], %y: Tensor[(4, 5), float32]) { %x + %y }"),
-      HasSubstr("Broadcast cannot hold for (3, 2) and (4, 5)"));
+      HasSubstr("the shapes (3, 2) and (4, 5) do not broadcast"));
 }
 
 TEST(InferT3, InputsThatTheOthersDetermine) {

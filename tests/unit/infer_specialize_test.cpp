@@ -170,7 +170,7 @@ TEST(InferT17, ArgumentsThatDoNotFit) {
   EXPECT_THAT(error_of("fn (%x) { %x }", {}), HasSubstr("@main takes 1 argument, found 0"));
   EXPECT_THAT(error_of("fn (%x, %y) { %x + %y }",
                        {type("Tensor[(3), float32]"), type("Tensor[(2), float32]")}),
-              HasSubstr("Broadcast cannot hold for (3) and (2)"));
+              HasSubstr("the shapes (3) and (2) do not broadcast"));
   // The program's own errors come first.
   EXPECT_THAT(error_of("fn (%x: int32) { %x.0 }", {}), HasSubstr("needs a tuple"));
 }

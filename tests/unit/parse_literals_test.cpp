@@ -96,7 +96,7 @@ TEST(ParseAttributes, Values) {
   EXPECT_EQ(problem("fn(%x) { nn.softmax(%x, axis=\"last\") }"),
             "1:25 attribute axis takes int, not \"last\"");
   EXPECT_EQ(problem("fn(%x) { cast(%x) }"),
-            "1:10 attribute dtype (dtype) is missing; it has no default");
+            "1:10 cast: attribute dtype (dtype) is missing; it has no default");
   EXPECT_EQ(problem("fn(%x) { abs(%x, axis=1) }"),
             "1:18 operator abs has no attributes, found axis");
   EXPECT_EQ(problem("fn(%f) { %f(1, axis=1) }"), "1:16 only operators take attributes, found axis");

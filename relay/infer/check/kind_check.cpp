@@ -40,7 +40,9 @@ class KindChecker {
   }
 
  private:
-  void error(std::string message) { sink_.add(Diagnostic::error(std::move(message), span_)); }
+  void error(std::string message) {
+    sink_.add(Diagnostic::error(std::move(message), span_).of_rule("N5"));
+  }
 
   void check_dim(Dim dim) {
     if (dim.is_int() && dim.as_int() < 0) error("dimension " + dim.str() + " is negative");
@@ -73,6 +75,7 @@ class KindChecker {
                                 (wanted == 1 ? " argument" : " arguments") + ", found " +
                                 std::to_string(call->args().size()),
                             span_);
+      diagnostic.of_rule("N5");
       if (data->span().known()) diagnostic.note("defined here", data->span());
       sink_.add(std::move(diagnostic));
       return;

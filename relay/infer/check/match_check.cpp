@@ -220,7 +220,7 @@ void check_match(const Match& match, const Module& module, DiagnosticSink& sink)
     if (!pattern_useful(rows, pattern.get(), module)) {
       Diagnostic warning = Diagnostic::warning(
           "the clause " + print_pattern(pattern.get()) + " can never run", pattern->span());
-      warning.note("the clauses before it match everything that it does");
+      warning.of_rule("M2").note("the clauses before it match everything that it does");
       sink.add(std::move(warning));
     }
     rows.push_back({pattern.get()});
@@ -234,6 +234,7 @@ void check_match(const Match& match, const Module& module, DiagnosticSink& sink)
                                "take too long to compare (more than " +
                                    std::to_string(kMaxSteps) + " steps)",
                                match.span())
+                 .of_rule("M1")
                  .help("add a last clause _, or write match? to fail when a value comes that no "
                        "clause covers"));
     return;
@@ -246,6 +247,7 @@ void check_match(const Match& match, const Module& module, DiagnosticSink& sink)
   }
   if (cases.size() > shown) text += ", …";
   sink.add(Diagnostic::error("match does not cover " + text, match.span())
+               .of_rule("M1")
                .help("add a clause for it, or write match? to fail when it comes"));
 }
 

@@ -56,7 +56,7 @@ class Verifier {
   };
 
   void error(std::string message, Span span) {
-    Diagnostic diagnostic = Diagnostic::error(std::move(message), span);
+    Diagnostic diagnostic = Diagnostic::error(std::move(message), span).of_rule("E4");
     if (!span.known()) diagnostic.note("in function @" + function_.str());
     sink_.add(std::move(diagnostic));
   }

@@ -187,7 +187,8 @@ class DeviceSolver : private Walker {
     if (result_.problems_.size() >= DiagnosticSink::kMaxErrors) return;
     std::string first = a.device->str(), second = b.device->str();
     Diagnostic problem =
-        Diagnostic::error(what + " would have to be on " + first + " and on " + second, at);
+        Diagnostic::error(what + " would have to be on " + first + " and on " + second, at)
+            .of_rule("D2");
     if (a.said == b.said) {
       problem.note(first + " and " + second + " are required here", a.said);
     } else {

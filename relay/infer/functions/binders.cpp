@@ -135,6 +135,7 @@ void Inferencer::enter_function(const Function* function, const Var* bound_to, b
             Diagnostic::error("parameter %" + param->name().str() +
                                   " cannot have a polymorphic type: " + display(solver_, type),
                               param->span())
+                .of_rule("T11")
                 .help("declare the type parameters on the function itself"));
         type = failed(param->span());
       }
@@ -254,7 +255,10 @@ void Inferencer::step_match(Frame& frame, const Match* match) {
   size_t clause = frame.step - 1;
   if (clause < clauses) {
     ++frame.step;
+    const size_t reported = sink_.diagnostics().size();
     bind_pattern(match->patterns()[clause].get(), values_[base].type);
+    // The patterns of the other clauses would be wrong for the same reason.
+    if (sink_.diagnostics().size() > reported) values_[base] = {failed(match->span())};
     solve();
     visit(match->clause_bodies()[clause].get());
     return;
@@ -379,7 +383,8 @@ TypeRef Inferencer::variable_type(const Var* var) {
   } else if (var->type() != nullptr) {
     type = TypeRef(var->type());
   } else {
-    sink_.add(Diagnostic::error("%" + var->name().str() + " is not bound here", var->span()));
+    sink_.add(Diagnostic::error("%" + var->name().str() + " is not bound here", var->span())
+                  .of_rule("N1"));
     type = failed(var->span());
   }
   record(var, {type});
@@ -404,7 +409,7 @@ TypeRef Inferencer::global_type(const GlobalVar* var) {
     std::vector<std::string> names;
     for (const auto& entry : context_.module.functions()) names.push_back(entry.name.str());
     Diagnostic diagnostic =
-        Diagnostic::error("unknown function @" + var->name().str(), var->span());
+        Diagnostic::error("unknown function @" + var->name().str(), var->span()).of_rule("N2");
     suggest(diagnostic, var->name().str(), names, "@");
     sink_.add(std::move(diagnostic));
     type = failed(var->span());

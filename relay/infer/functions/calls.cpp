@@ -2,6 +2,7 @@
 #include <relay/infer/functions/inferencer.h>
 #include <relay/infer/functions/literals.h>
 #include <relay/infer/messages.h>
+#include <relay/op/registry/call_form.h>
 #include <relay/support/hash.h>
 
 namespace relay::inference {
@@ -110,6 +111,26 @@ void Inferencer::step_call(Frame& frame, const Call* call) {
   finish(call, {std::move(result)});
 }
 
+// The error about the number of arguments of an operator.
+static Diagnostic wrong_count(const Operator& op, const Call* call) {
+  const size_t wanted = op.num_inputs();
+  const size_t found = call->args().size();
+  std::string message = op.name().str() + " takes " + std::to_string(wanted) +
+                        (wanted == 1 ? " argument" : " arguments") + ", found " +
+                        std::to_string(found);
+  for (size_t i = found; i < wanted; ++i)
+    message += (i == found ? ": without " : ", ") + op.inputs()[i].name.str();
+  Diagnostic diagnostic = Diagnostic::error(std::move(message), call->span()).of_rule("A1");
+  if (wanted == 1 && found > 1 && op.inputs()[0].spec.role() == ValueSpec::Role::kTuple) {
+    std::string tuple;
+    for (size_t i = 0; i < found; ++i)
+      tuple += (i == 0 ? "(" : ", ") + source_text(place_of(call, i + 1), 20);
+    diagnostic.help("it takes one tuple: " + tuple + ")");
+  }
+  diagnostic.note("it is called as " + call_form(op));
+  return diagnostic;
+}
+
 TypeRef Inferencer::call_operator(const Call* call, const Operator* op, size_t base) {
   size_t count = call->args().size();
   const Relation* relation = op->relation();
@@ -128,15 +149,12 @@ TypeRef Inferencer::call_operator(const Call* call, const Operator* op, size_t b
     known &= value.type->closed();
   }
   if (!call->type_args().empty()) {
-    sink_.add(Diagnostic::error("operator " + op->name().str() + " takes no type arguments",
-                                call->span()));
+    sink_.add(
+        Diagnostic::error("operator " + op->name().str() + " takes no type arguments", call->span())
+            .of_rule("T11"));
   }
   if (count != op->num_inputs()) {
-    size_t wanted = op->num_inputs();
-    sink_.add(Diagnostic::error(op->name().str() + " takes " + std::to_string(wanted) +
-                                    (wanted == 1 ? " argument" : " arguments") + ", found " +
-                                    std::to_string(count),
-                                call->span()));
+    sink_.add(wrong_count(*op, call));
     return failed(call->span());
   }
   if (relation == nullptr) return failed(call->span());
@@ -232,6 +250,8 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       Diagnostic diagnostic =
           Diagnostic::error("cannot call " + callee_name() + " with these arguments", call->span());
       explain(diagnostic, solver_);
+      if (solver_.mismatch().why == Mismatch::Why::kOccurs)
+        diagnostic.message = "the type of " + callee_name() + " would be infinite";
       sink_.add(std::move(diagnostic));
     }
   } else if (const auto* func = known->as<FuncType>()) {
@@ -241,7 +261,8 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       Diagnostic diagnostic = Diagnostic::error(callee_name() + " takes " + std::to_string(wanted) +
                                                     (wanted == 1 ? " argument" : " arguments") +
                                                     ", found " + std::to_string(args.size()),
-                                                call->span());
+                                                call->span())
+                                  .of_rule("A1");
       note_definition(diagnostic, callee_expr, args.size());
       sink_.add(std::move(diagnostic));
       solver_.give_up(known);
@@ -268,12 +289,14 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
         diagnostic.help(kAnnotateRecursion);
       }
       sink_.add(std::move(diagnostic));
+      constraints_.note_failed_call(call);
       solver_.give_up(known);
     }
   } else {
-    sink_.add(Diagnostic::error(
-        callee_name() + " is called, but it is not a function: it is " + display(solver_, known),
-        place_of(call, 0)));
+    sink_.add(Diagnostic::error(callee_name() + " is called, but it is not a function: it is " +
+                                    display(solver_, known),
+                                place_of(call, 0))
+                  .of_rule("T1"));
     result = failed(call->span());
   }
   solver_.settle_any();
@@ -314,8 +337,10 @@ TypeRef Context::constructor_scheme(const Constructor& constructor, Span span) {
   if (defined) {
     scheme = constructor_type(*data, constructor);
   } else {
-    sink.add(Diagnostic::error(
-        "constructor " + constructor.name().str() + " belongs to no type of the module", span));
+    sink.add(
+        Diagnostic::error(
+            "constructor " + constructor.name().str() + " belongs to no type of the module", span)
+            .of_rule("N3"));
   }
   constructors_.emplace(&constructor, scheme);
   return scheme;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/infer/functions/inferencer.h>
+#include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
 
 namespace relay::inference {
@@ -109,9 +110,19 @@ bool Inferencer::default_ambiguous(const Scope& scope, const TypeRef& seeds, con
     if (!c.instance || is_dtype_relation(c.relation) ||
         determined(solver_, c, reached, scope.outer_level))
       continue;
-    Diagnostic diagnostic = Diagnostic::error(
-        "the types of this call of " + c.relation->name.str() + " cannot be determined", c.span);
-    if (c.defined.known()) diagnostic.note(c.relation->name.str() + " is required here", c.defined);
+    Diagnostic diagnostic =
+        Diagnostic::error(
+            "the types of this call of " + c.relation->name.str() + " cannot be determined", c.span)
+            .of_rule("T7");
+    const auto* callee = c.site == nullptr ? nullptr : c.site->callee()->as<GlobalVar>();
+    const Function* function =
+        callee == nullptr ? nullptr : context_.module.function(callee->name());
+    const Call* required = function == nullptr ? nullptr : only_call_of(function, c.relation);
+    if (required != nullptr) {
+      diagnostic.note(c.relation->name.str() + " is called here", required->span());
+    } else if (c.defined.known()) {
+      diagnostic.note(c.relation->name.str() + " is required here", c.defined);
+    }
     diagnostic.help("annotate the types of its arguments");
     sink_.add(std::move(diagnostic));
     c.state = Constraint::State::kFailed;
@@ -175,6 +186,7 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
                                     std::to_string(scheme.constraints.size()) +
                                     " constraints that its calls would have to solve",
                                 what->span())
+                  .of_rule("T9")
                   .help("annotate its parameters"));
     scheme.constraints.clear();
   }
@@ -326,7 +338,8 @@ TypeRef Inferencer::instantiate(const Value& value, std::span<const TypeRef> typ
   const auto* func = value.type->as<FuncType>();
   if (func != nullptr && func->is_scheme()) return instantiate_func(func, type_args, span);
   if (!type_args.empty()) {
-    sink_.add(Diagnostic::error("type arguments are given to what is not polymorphic", span));
+    sink_.add(Diagnostic::error("type arguments are given to what is not polymorphic", span)
+                  .of_rule("T11"));
   }
   if (const auto* tuple = value.type->as<TupleType>()) {  // a tuple of schemes
     std::vector<TypeRef> fields;

@@ -213,7 +213,7 @@ class Inferencer {
   // ---- Errors (explain.cpp) ----
   /// If a call fails because of an error inside the function, replaces the call's error by that
   /// one, with the calls on the way as notes, if it can be found.
-  void explain_call(const Call* call, Diagnostic& diagnostic);
+  void explain_call(const Call* call, const Relation* relation, Diagnostic& diagnostic);
   /// Notes in a function's errors the call that the instance of a let was made for.
   void note_instance(const FunctionScope& scope);
   /// Hands the diagnostics over to the context.

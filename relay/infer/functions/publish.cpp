@@ -222,7 +222,7 @@ void Inferencer::check_literals() {
     if (tensor == nullptr || !tensor->has_dtype()) continue;
     std::string problem = literal_problem(literal->value(), tensor->dtype());
     if (problem.empty()) continue;
-    Diagnostic diagnostic = Diagnostic::error(std::move(problem), literal->span());
+    Diagnostic diagnostic = Diagnostic::error(std::move(problem), literal->span()).of_rule("T4");
     std::vector<const DiagnosticNote*> calls;
     for (const auto& [begin, end, call] : instance_literals_) {
       if (begin <= i && i < end) calls.push_back(call);

@@ -258,7 +258,7 @@ void Inferencer::step_if(Frame& frame, const If* branch) {
     TypeRef found = solver_.zonk(condition);
     Diagnostic diagnostic = Diagnostic::error(
         "if needs Tensor[(), bool], found " + display(solver_, found), place_of(branch, 0));
-    diagnostic.note("this if chooses once, not for each element", branch->span());
+    diagnostic.of_rule("I1").note("this if chooses once, not for each element", branch->span());
     const auto* tensor = found->as<TensorType>();
     if (tensor != nullptr && tensor->has_dtype() && tensor->dtype() == kBool) {
       std::string text = source_text(branch->condition().get());

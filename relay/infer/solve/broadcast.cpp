@@ -22,9 +22,13 @@ Outcome Constraints::shapes_differ(const Constraint& c, std::span<const TypeRef>
       i = j = shapes.size();
     }
   }
-  return fail(c, c.relation->name.str() + " cannot hold for " +
-                     shape_str(shapes[left]->as<ShapeType>()->dims()) + " and " +
-                     shape_str(shapes[right]->as<ShapeType>()->dims()));
+  return fail(c, "the shapes " + shape_str(shapes[left]->as<ShapeType>()->dims()) + " and " +
+                     shape_str(shapes[right]->as<ShapeType>()->dims()) + " do not broadcast");
+}
+
+Outcome Constraints::no_tensor(const Constraint& c, const TypeRef& found) {
+  Name name = c.op != nullptr ? c.op->name() : c.relation->name;
+  return fail(c, name.str() + " needs tensors, found " + display(solver_, found));
 }
 
 Outcome Constraints::set_output_shape(Constraint& c, const TypeRef& shape) {
@@ -52,7 +56,7 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
                                              : solver_.fresh_at(level, Kind::kBaseType, c.span);
       TypeRef shape = solver_.fresh_at(level, Kind::kShape, c.span);
       if (!solver_.unify(arg, TensorType::make(shape, element))) {
-        return fail(c, c.relation->name.str() + " needs tensors, found " + display(solver_, arg));
+        return no_tensor(c, arg);
       }
       arg = solver_.resolve(arg);
     }
@@ -61,9 +65,7 @@ Outcome Constraints::solve_elementwise(Constraint& c, bool compare) {
       continue;
     }
     const auto* tensor = arg->as<TensorType>();
-    if (tensor == nullptr) {
-      return fail(c, c.relation->name.str() + " needs tensors, found " + display(solver_, arg));
-    }
+    if (tensor == nullptr) return no_tensor(c, arg);
     if (is_output && compare) {
       if (!solver_.unify(tensor->dtype_type(), BaseType::make(kBool))) {
         return fail(c, c.relation->name.str() + " gives bool, where " + display(solver_, arg) +

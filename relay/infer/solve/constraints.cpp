@@ -160,7 +160,10 @@ Outcome Constraints::fail(const Constraint& c, std::string message,
   Name name = c.op != nullptr ? c.op->name() : c.relation->name;
   if (c.relation != projection_relation()) message = under_name(name, std::move(message));
   Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
+  diagnostic.of_rule(std::exchange(rule_, "T2"));
+  note_origins(c, diagnostic);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);
+  note_roles(c, diagnostic);
   if (c.defined.known() && !(c.defined == c.span)) {
     diagnostic.note(c.relation->name.str() + " is required here", c.defined);
   }
@@ -175,7 +178,7 @@ void Constraints::report(const Constraint& c, Diagnostic diagnostic) {
     bool known = std::any_of(failed_calls_.begin(), failed_calls_.end(),
                              [&](const FailedCall& failed) { return failed.call == c.site; });
     if (known) return;
-    failed_calls_.push_back({c.site, sink_.diagnostics().size()});
+    failed_calls_.push_back({c.site, sink_.diagnostics().size(), c.relation});
   }
   sink_.add(std::move(diagnostic));
 }
@@ -207,6 +210,7 @@ Outcome Constraints::fail(const Constraint& c, const Error& error) {
       notes.push_back(
           {DiagnosticNote::Kind::kHelp, "write " + right + " in the place of " + left, {}});
     }
+    rule_ = "T13";
     fail(c, name.str() + " requires " + left + " = " + right + ": " + diagnostic.message, notes);
   }
   return Outcome::kFailed;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -83,7 +84,12 @@ class Constraints {
   struct FailedCall {
     const Call* call;
     size_t diagnostic;
+    const Relation* relation;  // that does not hold; null if an argument does not fit
   };
+  /// Notes that the last error is about an argument of a call.
+  void note_failed_call(const Call* call) {
+    failed_calls_.push_back({call, sink_.diagnostics().size() - 1, nullptr});
+  }
   const std::vector<FailedCall>& failed_calls() const { return failed_calls_; }
 
  private:
@@ -106,6 +112,9 @@ class Constraints {
   Outcome fail(const Constraint& c, std::string message,
                const std::vector<DiagnosticNote>& notes = {});
   Outcome fail(const Constraint& c, const Error& error);
+  void note_roles(const Constraint& c, Diagnostic& diagnostic);
+  void note_origins(const Constraint& c, Diagnostic& diagnostic);
+  Outcome no_tensor(const Constraint& c, const TypeRef& found);
   Outcome shapes_differ(const Constraint& c, std::span<const TypeRef> shapes);
 
   Solver& solver_;
@@ -115,6 +124,7 @@ class Constraints {
   std::vector<std::pair<char, TypeRef>> shared_;  // dtypes of the variables of one signature
   std::unordered_set<uint64_t> demanded_;         // classes that wait, by variable
   std::vector<FailedCall> failed_calls_;
+  std::string_view rule_ = "T2";  // that the next error is about
 };
 
 }  // namespace relay::inference

@@ -77,7 +77,42 @@ std::optional<Substitution> types_at(const FuncType* scheme, const Call* call,
   return types;
 }
 
+/// The type of a function that nobody annotated, as a call has its arguments. Null if its text says
+/// anything of its parameters.
+TypeRef type_as_called(const Function* function, const Call* call,
+                       const std::function<TypeRef(const TypeRef&)>& literals) {
+  const auto& params = function->params();
+  const bool open = function->type_params().empty() && params.size() == call->args().size() &&
+                    std::none_of(params.begin(), params.end(), [](const VarRef& param) {
+                      return static_cast<bool>(param->annotation());
+                    });
+  if (!open) return {};
+  const std::function<Dim(Dim)> number = [](Dim d) { return d.is_int() ? d : Dim::any(); };
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call->args()) {
+    TypeRef type = arg->type() == nullptr ? TypeRef() : TypeRef(arg->type());
+    if (!type || type->has_binder()) return {};
+    type = map_type(type, literals, number);
+    if (type->has_type_var() || type->has_incomplete()) return {};
+    types.push_back(std::move(type));
+  }
+  return FuncType::make(std::move(types), IncompleteType::hole());
+}
+
 }  // namespace
+
+const Call* only_call_of(const Function* function, const Relation* relation) {
+  const Call* found = nullptr;
+  size_t count = 0;
+  post_order(function, [&](const Expr* expr) {
+    const auto* call = expr->as<Call>();
+    const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
+    if (op == nullptr || op->op()->relation() != relation) return;
+    found = call;
+    ++count;
+  });
+  return count == 1 && found->span().known() ? found : nullptr;
+}
 
 DiagnosticNote call_note(const std::string& callee, const Function* function,
                          const Substitution& types, Span span) {
@@ -116,7 +151,8 @@ void add_path(Diagnostic& diagnostic, size_t count,
   notes.insert(notes.end(), helps.begin(), helps.end());
 }
 
-void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
+void Inferencer::explain_call(const Call* call, const Relation* relation, Diagnostic& diagnostic) {
+  const Call* outermost = call;
   std::vector<DiagnosticNote> path;  // outermost first
   std::vector<FunctionRef> kept;     // copies that calls below are in
   std::vector<const Expr*> roots = roots_;
@@ -147,12 +183,25 @@ void Inferencer::explain_call(const Call* call, Diagnostic& diagnostic) {
     if (function->params().size() != scheme->params().size()) return;
     if (std::find(seen.begin(), seen.end(), function) != seen.end()) {
       diagnostic = std::move(original);  // a function that calls itself: there is no end
+      const Call* failing = relation == nullptr ? nullptr : only_call_of(seen[0], relation);
+      if (failing != nullptr) {
+        diagnostic.span = failing->span();
+        add_path(diagnostic, 1, [&](size_t) {
+          return call_note(source_text(outermost->callee().get()), seen[0], {}, outermost->span());
+        });
+      }
       return;
     }
     seen.push_back(function);
     std::vector<TypeVarRef> names;
     std::optional<Substitution> types = types_at(scheme, call, declared, defaults, names);
-    if (!types) return;
+    TypeRef as_called;
+    if (!types) {
+      as_called = type_as_called(function, call, defaults);
+      if (!as_called) return;
+      scheme = as_called->as<FuncType>();
+      types.emplace();
+    }
     FunctionRef instance = instantiate_function(function, scheme, *types, false);
     const auto& params = instance->params();
     const auto& where = instance->constraints();
@@ -200,11 +249,12 @@ void Inferencer::note_instance(const FunctionScope& scope) {
 
 void Inferencer::deliver(const std::string& group) {
   found_ = sink_.take();
+  of_rule(found_, "T1");
   if (nested_) return;
-  for (const auto& [call, index] : constraints_.failed_calls()) {
+  for (const auto& [call, index, relation] : constraints_.failed_calls()) {
     if (index >= found_.size() || context_.explained == kMaxExplained) break;
     ++context_.explained;
-    explain_call(call, found_[index]);
+    explain_call(call, relation, found_[index]);
   }
   for (Diagnostic& diagnostic : found_) {
     // Several calls may lead to one place.

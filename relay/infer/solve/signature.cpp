@@ -25,12 +25,13 @@ Outcome Constraints::solve_dtype(Constraint& c) {
   std::string wanted = "needs " + std::string(base == nullptr ? "a tensor of " : "") +
                        dtypes.described() + found(solver_, type);
   if (c.op == nullptr) {
-    report(c, Diagnostic::error("the function that is called " + wanted, c.span));
+    report(c, Diagnostic::error("the function that is called " + wanted, c.span).of_rule("T2"));
     return Outcome::kFailed;
   }
   wanted = c.op->name().str() + ": " + c.op->inputs()[static_cast<size_t>(c.input)].name.str() +
            " " + wanted;
-  Diagnostic diagnostic = Diagnostic::error(std::move(wanted), c.span);
+  Diagnostic diagnostic = Diagnostic::error(std::move(wanted), c.span).of_rule("T2");
+  note_origins(c, diagnostic);
   if (c.defined.known() && !(c.defined == c.span)) {
     diagnostic.note(c.op->name().str() + " is called here", c.defined);
   }

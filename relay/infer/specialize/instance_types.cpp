@@ -268,6 +268,7 @@ std::vector<Diagnostic> negative_dims(const Function* function, const std::strin
       });
       errors.push_back(
           Diagnostic::error(what + ": expected " + type->str() + " where " + where, span)
+              .of_rule("T14")
               .note(dim.str() + " is " + value.str() + ": no dimension is below 0"));
     });
   };

@@ -136,7 +136,7 @@ class Finisher final : public Rewriter {
     if (tensor == nullptr || !tensor->has_dtype()) return {};
     if (std::string problem = literal_problem(literal->value(), tensor->dtype());
         !problem.empty()) {
-      throw Error(std::move(problem), literal->span());
+      throw Error(Diagnostic::error(std::move(problem), literal->span()).of_rule("T4"));
     }
     ExprRef constant =
         make_constant(literal_array(literal->value(), tensor->dtype()), literal->span());
@@ -212,12 +212,15 @@ Name Specializer::request(Name origin, Substitution types, const Instance* asked
                 : "specialisation goes deeper than " + std::to_string(kMaxDepth);
       throw Error(Diagnostic::error(
                       "@" + origin.str() + " calls itself at new types without end: " + how, span)
+                      .of_rule("T16")
                       .help("its code depends on the types, so each needs an instance of its own"));
     }
   }
   if (!types.empty() && ++polymorphic_ > kMaxInstances) {
-    throw Error("specialisation makes more than " + std::to_string(kMaxInstances) + " functions",
-                span);
+    throw Error(
+        Diagnostic::error(
+            "specialisation makes more than " + std::to_string(kMaxInstances) + " functions", span)
+            .of_rule("T16"));
   }
   instances_.push_back({origin, fresh_name(origin), std::move(types), asked_by, span, {}});
   siblings.push_back(&instances_.back());

@@ -63,10 +63,11 @@ TypeRef infer_elementwise(const RelationCall& call, std::optional<DType> result)
   }
   std::optional<std::vector<Dim>> dims = broadcast_shapes(lhs.dims, rhs.dims);
   if (!dims) {
-    call.fail("Broadcast cannot hold for " + shape_str(lhs.dims) + " and " + shape_str(rhs.dims));
+    call.fail("the shapes " + shape_str(lhs.dims) + " and " + shape_str(rhs.dims) +
+              " do not broadcast");
   }
   std::string message =
-      "Broadcast cannot hold for " + shape_str(lhs.dims) + " and " + shape_str(rhs.dims);
+      "the shapes " + shape_str(lhs.dims) + " and " + shape_str(rhs.dims) + " do not broadcast";
   call.require_broadcasts(lhs.dims, *dims, message);
   call.require_broadcasts(rhs.dims, *dims, message);
   return TensorType::make(*dims, result.value_or(lhs.dtype));
