@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/tensor_expr/adjoint_backward.h>
+#include <relay/tensor_expr/adjoint_library.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -334,7 +335,16 @@ void Backward::pull(const View& view) {
 }
 
 void Backward::pull(const Library& library) {
-  throw NoAdjoint("library kernel " + library.kernel + " has no derivative");
+  KernelRun run{b_, library, {}, {}, {}};
+  for (TensorId id : library.inputs) run.inputs.push_back(b_.tensor(id));
+  for (size_t k = 0; k < gradients_[stage_ + 1].size(); ++k) {
+    run.outputs.push_back(b_.tensor(current(k)));
+    run.gradients.push_back(of(current(k)).empty() ? Tensor() : tensor_of(current(k)));
+  }
+  const std::vector<Tensor> found = adjoint_of(run);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (is_active(library.inputs[i])) of(library.inputs[i]).whole.push_back(found[i]);
+  }
 }
 
 }  // namespace relay::te

@@ -93,6 +93,12 @@ def test_examples_run_alike_in_both_executors(name, tmp_path):
         assert close(results[0]["value"], results[1]["value"]), results
 
 
+def test_operators_without_gradients_are_in_the_documents():
+    page = (ROOT / "docs/gradients.md").read_text().split("### Operators without a gradient")[1].split("\n#")[0]
+    told = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", page, re.MULTILINE))
+    assert told == {name: op["no_gradient"] for name, op in BY_NAME.items() if op["gradient"] == "none"}
+
+
 def close(a, b):
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(close(a[key], b[key]) for key in a)

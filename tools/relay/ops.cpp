@@ -253,6 +253,7 @@ std::string registry_json() {
     const Operator* form = quantised_form(*op);
     entry["quantised_form"] = form == nullptr ? ordered_json() : ordered_json(form->name().str());
     entry["gradient"] = gradient_kind(*op);
+    if (gradient_kind(*op) == "none") entry["no_gradient"] = no_gradient_reason(*op);
     entry["no_data"] = op->no_data();
     entry["own_relation"] = op->relation() != nullptr && op->relation()->name == op->name();
     all.push_back(entry);

@@ -30,7 +30,7 @@ TypeRef infer_shown(const RelationCall& call) {
 ExprRef value_itself(const OpCall&, std::span<const ExprRef> args) { return args[0]; }
 
 // The result's gradients are the argument's; integers have none.
-std::vector<ExprRef> debug_gradient(const GradientCall& call) {
+std::vector<ExprRef> passed_on(const GradientCall& call) {
   if (!call.call.input(0)->is<TupleType>()) return {call.gradient()};
   std::vector<ExprRef> fields;
   for (size_t k = 0; k < call.gradients.size(); ++k) {
@@ -48,6 +48,7 @@ RELAY_OP("annotation.cast_hint")
     .relation(infer_same)
     .level(10)
     .expand(value_itself)
+    .gradient(passed_on)
     .example("fn (%x: Tensor[(3), float32]) { annotation.cast_hint(%x, dtype=\"int8\") }",
              "[1, 2, 3]")
     .no_data("the value itself");
@@ -61,6 +62,7 @@ RELAY_OP("annotation.checkpoint")
     .relation(infer_same)
     .level(10)
     .expand(value_itself)
+    .gradient(passed_on)
     .example("fn (%x: Tensor[(3), float32]) { exp(annotation.checkpoint(%x * 2f)) }", "[0, 1, 2]")
     .no_data("the value itself");
 
@@ -75,6 +77,7 @@ RELAY_OP("annotation.compiler_begin")
     .relation(infer_same)
     .level(10)
     .expand(value_itself)
+    .gradient(passed_on)
     .example("fn (%x: Tensor[(3), float32]) { annotation.compiler_begin(%x, compiler=\"dnnl\") }",
              "[1, 2, 3]")
     .no_data("the value itself");
@@ -87,6 +90,7 @@ RELAY_OP("annotation.compiler_end")
     .relation(infer_same)
     .level(10)
     .expand(value_itself)
+    .gradient(passed_on)
     .example("fn (%x: Tensor[(3), float32]) { annotation.compiler_end(%x, compiler=\"dnnl\") }",
              "[1, 2, 3]")
     .no_data("the value itself");
@@ -123,7 +127,7 @@ RELAY_OP("debug")
               return {{"label", call.attrs<DebugAttrs>().debug_func},
                       {"tuple", call.input(0)->is<TupleType>()}};
             })
-    .gradient(debug_gradient)
+    .gradient(passed_on)
     .example("fn (%x: Tensor[(3), float32]) { exp(debug(%x * 2f, debug_func=\"twice\")) }",
              "[0, 1, 2]")
     .no_data("the value itself");

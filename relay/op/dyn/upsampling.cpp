@@ -74,7 +74,8 @@ RELAY_OP("dyn.nn.upsampling")
     .relation(infer_upsampling<DynUpSamplingAttrs>)
     .level(2)
     .column(costs(), [](const OpCall& call) { return kernel_cost(call, Dim::any()); })
-    .kernel("upsampling", upsampling_params<DynUpSamplingAttrs>);
+    .kernel("upsampling", upsampling_params<DynUpSamplingAttrs>)
+    .no_gradient("only the run knows the result's extents; nn.upsampling has one");
 
 RELAY_OP("dyn.nn.upsampling3d")
     .doc(
@@ -93,7 +94,8 @@ RELAY_OP("dyn.nn.upsampling3d")
     .relation(infer_upsampling<DynUpSampling3DAttrs>)
     .level(2)
     .column(costs(), [](const OpCall& call) { return kernel_cost(call, Dim::any()); })
-    .kernel("upsampling", upsampling_params<DynUpSampling3DAttrs>);
+    .kernel("upsampling", upsampling_params<DynUpSampling3DAttrs>)
+    .no_gradient("only the run knows the result's extents; nn.upsampling3d has one");
 
 }  // namespace
 }  // namespace relay

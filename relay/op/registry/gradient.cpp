@@ -107,8 +107,8 @@ ExprRef zeros_in_place_of(const ExprRef& arg, const TypeRef& type) {
   }
   std::vector<ExprRef> fields;
   for (size_t k = 0; k < tuple->fields().size(); ++k) {
-    const ExprRef field = arg->is<Tuple>() ? arg->operands()[k]
-                                           : make_projection(arg, static_cast<uint32_t>(k));
+    const ExprRef field =
+        arg->is<Tuple>() ? arg->operands()[k] : make_projection(arg, static_cast<uint32_t>(k));
     fields.push_back(zeros_in_place_of(field, tuple->fields()[k]));
   }
   return relay::make_tuple(fields);
@@ -121,7 +121,8 @@ std::vector<bool> zero_outputs(const te::Computation& computation) {
     const te::Map* map =
         output.tensor.is_input()
             ? nullptr
-            : std::get_if<te::Map>(&computation.stages[static_cast<size_t>(output.tensor.stage)].body);
+            : std::get_if<te::Map>(
+                  &computation.stages[static_cast<size_t>(output.tensor.stage)].body);
     const te::ScalarNode* value =
         map == nullptr ? nullptr : map->values[static_cast<size_t>(output.tensor.index)].get();
     zero.push_back(value != nullptr && value->kind == te::ScalarKind::kConst &&
@@ -283,8 +284,8 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
   args.push_back(given.size() == 1 ? given[0] : relay::make_tuple(given));
   const std::string name = std::string(kGradientPrefix) + op.name().str();
   if (find_op(Name(name)) == nullptr)
-    throw Error(refusal(op, "derivations stop at derivatives of order " +
-                                std::to_string(kMaxGradientOrder)));
+    throw Error(refusal(
+        op, "derivations stop at derivatives of order " + std::to_string(kMaxGradientOrder)));
   std::vector<bool> zero = leave_out_unread(call, args);
   ExprRef all = call_op(name, args, call.call.attrs_ref());
   std::vector<TypeRef> floats;
@@ -306,10 +307,15 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
       result.emplace_back();  // nothing, or nothing but zeros
       next += static_cast<uint32_t>(mine.size());
     } else if (const auto* tuple = type->as<TupleType>()) {
-      if (mine.size() != tuple->fields().size())
-        throw Error("a call with a tuple of floats and others has no gradient");
       std::vector<ExprRef> fields;
-      for (size_t k = 0; k < mine.size(); ++k) fields.push_back(take());
+      for (size_t k = 0; k < tuple->fields().size(); ++k) {
+        const TypeRef& field = tuple->fields()[k];
+        const ExprRef& arg = call.args[i];
+        fields.push_back(
+            gradient_type({&field, 1})
+                ? take()
+                : zeros_of(field.get(), make_projection(arg, static_cast<uint32_t>(k))));
+      }
       result.push_back(relay::make_tuple(fields));
     } else {
       result.push_back(take());

@@ -159,7 +159,8 @@ RELAY_OP("sparse_fill_empty_rows")
     .relation(infer_sparse_fill_empty_rows)
     .level(3)
     .column(costs(), cost_of_moving)
-    .kernel("sparse_fill_empty_rows", [](const OpCall&) { return KernelParams(); });
+    .kernel("sparse_fill_empty_rows", [](const OpCall&) { return KernelParams(); })
+    .no_gradient("only the run knows how many elements there are");
 
 }  // namespace
 }  // namespace relay

@@ -77,9 +77,11 @@ RELAY_OP("unique")
     .level(3)
     .column(costs(), [](const OpCall& call) { return sort_cost(call, 0); })
     .column(quantised_rules(), QuantisedRule::kKeeps)
-    .kernel("unique", [](const OpCall& call) -> KernelParams {
-      return {{"sorted", call.attrs<UniqueAttrs>().sorted}};
-    });
+    .kernel("unique",
+            [](const OpCall& call) -> KernelParams {
+              return {{"sorted", call.attrs<UniqueAttrs>().sorted}};
+            })
+    .no_gradient("only the run knows how many values there are");
 
 RELAY_OP("searchsorted")
     .doc(

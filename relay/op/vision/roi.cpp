@@ -89,14 +89,16 @@ RELAY_OP("vision.roi_align")
         "vision.roi_align(%x, %r, pooled_size=[1, 2], spatial_scale=1, sample_ratio=2) }",
         "[[[[0, 1, 2, 3], [4, 5, 6, 7]]]]", "[[0, 0, 0, 3, 1]]")
     .column(costs(), cost_of_roi_align)
-    .kernel("roi_align", [](const OpCall& call) -> KernelParams {
-      const auto& attrs = call.attrs<ROIAlignAttrs>();
-      return {{"spatial_scale", *attrs.spatial_scale},
-              {"sample_ratio", attrs.sample_ratio},
-              {"max", attrs.mode == RoiMode::kMax},
-              {"channels_last", channels_last(attrs.layout)},
-              {"aligned", attrs.aligned}};
-    });
+    .kernel("roi_align",
+            [](const OpCall& call) -> KernelParams {
+              const auto& attrs = call.attrs<ROIAlignAttrs>();
+              return {{"spatial_scale", *attrs.spatial_scale},
+                      {"sample_ratio", attrs.sample_ratio},
+                      {"max", attrs.mode == RoiMode::kMax},
+                      {"channels_last", channels_last(attrs.layout)},
+                      {"aligned", attrs.aligned}};
+            })
+    .no_gradient("its kernel does not say what it read; image.crop_and_resize has one");
 
 RELAY_OP("vision.roi_pool")
     .doc(
@@ -119,11 +121,13 @@ RELAY_OP("vision.roi_pool")
     .column(costs(),
             [](const OpCall& call) { return kernel_cost(call, elements_in_regions(call)); })
     .column(quantised_rules(), QuantisedRule::kConstants)
-    .kernel("roi_pool", [](const OpCall& call) -> KernelParams {
-      const auto& attrs = call.attrs<ROIPoolAttrs>();
-      return {{"spatial_scale", *attrs.spatial_scale},
-              {"channels_last", channels_last(attrs.layout)}};
-    });
+    .kernel("roi_pool",
+            [](const OpCall& call) -> KernelParams {
+              const auto& attrs = call.attrs<ROIPoolAttrs>();
+              return {{"spatial_scale", *attrs.spatial_scale},
+                      {"channels_last", channels_last(attrs.layout)}};
+            })
+    .no_gradient("its kernel does not say what it read; image.crop_and_resize has one");
 
 // ---- proposal -----------------------------------------------------------------------------------
 
@@ -314,7 +318,8 @@ RELAY_OP("vision.proposal")
         "[[[[0.1, 0.2]], [[0.9, 0.8]]]]", "[[[[0, 0]], [[0, 0]], [[0, 0]], [[0, 0]]]]",
         "[[8, 8, 1]]")
     .column(costs(), cost_of_proposal)
-    .compute(compute_proposal);
+    .compute(compute_proposal)
+    .no_gradient("it chooses among boxes by comparisons");
 
 }  // namespace
 }  // namespace relay

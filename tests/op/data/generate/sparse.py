@@ -129,6 +129,7 @@ def matrices(book):
         x = draw(("sum", dtype), (4, 5), dtype)
         book.add("nn.sparse_add", dtype, [x, *rows("s", 4, 5, 7, dtype)])
         book.add("nn.sparse_transpose", dtype, rows("t", 5, 5, 8, dtype), exact=True)
+    book.add("nn.sparse_add", "no elements", [draw("sum", (3, 2), "float32"), *rows("s", 3, 2, 0, "float32")])
     book.add("nn.sparse_transpose", "int64 indices", rows("t", 3, 3, 4, "float32", index="int64"), exact=True)
     book.add("nn.sparse_transpose", "no elements", rows("t", 3, 3, 0, "float32"), exact=True)
     for layout, size in itertools.product(("NHWC", "NCHW"), ((1, 1), (3, 3), (1, 3))):
