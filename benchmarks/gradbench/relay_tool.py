@@ -166,14 +166,13 @@ def add_slope(mod, name, entry, letter, extent):
     if letter == "r":
         mod[name] = relay.grad(entry, 0, mod)
         return mod
-    mod[f"{name}.along"] = relay.jvp(entry, mod)
+    mod[f"{name}.along"] = relay.jvp(entry, mod, argnums=0)
     types = [param.type_annotation for param in mod[entry].params]
     params = [relay.var(f"p{i}", of) for i, of in enumerate(types)]
-    still = [relay.zeros([int(e) for e in of.shape], "float64") for of in types[1:]]
     parts = []
     for i in range(extent):
         way = relay.const(np.eye(extent)[i])
-        found = relay.GlobalVar(f"{name}.along")(*params, way, *still)
+        found = relay.GlobalVar(f"{name}.along")(*params, way)
         parts.append(relay.reshape(relay.TupleGetItem(found, 1), [1]))
     mod[name] = relay.Function(params, relay.concatenate(relay.Tuple(parts), 0) if extent > 1 else parts[0])
     return mod
@@ -224,10 +223,9 @@ def ht_objective(given):
 def ht_jacobian(given):
     model, (theta, us) = hand.Hand(given), ht_arguments(given)
     mod = relay.parse(hand.text(model, 26))
-    mod["along"] = relay.jvp("f", mod)
+    mod["along"] = relay.jvp("f", mod, argnums=0)
     params = [relay.var(f"p{i}", param.type_annotation) for i, param in enumerate(mod["f"].params)]
-    still = [relay.zeros([int(e) for e in p.type_annotation.shape], p.type_annotation.dtype) for p in params[1:]]
-    mod["columns"] = relay.Function(params, relay.TupleGetItem(relay.GlobalVar("along")(*params, relay.const(np.eye(26)), *still), 1))
+    mod["columns"] = relay.Function(params, relay.TupleGetItem(relay.GlobalVar("along")(*params, relay.const(np.eye(26))), 1))
     columns = call(relay.compile(mod, entry="columns", threads=THREADS), np.tile(theta, (26, 1)), us, *model.arrays)
     if not model.complicated:
         return lambda: [columns()]

@@ -34,6 +34,14 @@ void bind_transforms(nb::module_& m) {
       nb::arg("params") = nb::none(), nb::arg("from_result") = false, nb::arg("single") = false,
       nb::arg("with_value") = true, nb::arg("of_number") = false,
       "The gradient of a function. The module gets the functions and data types beside it.");
+  m.def(
+      "gradient_along",
+      [](const FunctionRef& function, Module& mod, const std::vector<size_t>& places) {
+        return without_lock([&] { return gradient_along(function, mod, places); });
+      },
+      nb::arg("func"), nb::arg("mod"), nb::arg("places"),
+      "The derivative of a function along directions of some parameters, by forward mode; None for "
+      "functions of other forms.");
 }
 
 }  // namespace relay::python

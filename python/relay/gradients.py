@@ -92,13 +92,21 @@ def _called(function: Function, args: Sequence[Expr]) -> Expr:
     return bind(function.body, dict(zip(function.params, args)))
 
 
-def jvp(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function:
+def jvp(fn: Function | GlobalVar | str, mod: IRModule | None = None, argnums: int | Sequence[int] | None = None) -> Function:
     """Takes the parameters of `fn` and then a direction for each, of its type; gives ``(value, derivative of the value in this direction)``.
 
-    The derivative is the transpose of `vjp`, which is linear in the gradient that it takes: two reverse passes. Raises RelayError for a
-    function whose result is not made of tensors with known extents.
+    `argnums` names the parameters that have directions, by default all; the others stay as they are. Functions of operators, branches and
+    loops over tensors of known extents are differentiated forward: a loop stays a loop, and nothing is saved. For others, the derivative is
+    the transpose of `vjp`, which is linear in the gradient that it takes: two reverse passes. Raises RelayError for a function whose result
+    is not made of tensors with known extents.
     """
     function, module = _function(fn, mod)
+    chosen = list(range(len(function.params))) if argnums is None else _positions(argnums, function)[0]
+    forward = _core.gradient_along(function, module, chosen)
+    if forward is not None:
+        return forward
+    if argnums is not None:
+        return _along_some(jvp(function, module), chosen)
     back = _core.gradient(function, module, from_result=True)
     count = len(function.params)
     twice = _core.gradient(back, module, params=[count], from_result=True, single=True)
@@ -112,6 +120,19 @@ def jvp(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function
     called = _called(twice, [*params, none, Tuple([none, Tuple(directions)])])
     value = TupleGetItem(TupleGetItem(both, 0), 0)
     return Function([*params, *directions], Let(both, called, Tuple([value, TupleGetItem(both, 1)])))
+
+
+def _along_some(fn: Function, chosen: Sequence[int]) -> Function:
+    """A derivative along directions of all parameters as one along those of some: the others are zeros."""
+    count = len(fn.params) // 2
+    params = [var(param.name_hint, param.type_annotation) for param in fn.params]
+    directions: list[Expr] = []
+    for place, param in enumerate(params[count:]):
+        none = None if place in chosen else _zeros(param.type_annotation)
+        if place not in chosen and none is None:
+            raise RelayError(f"jvp along some parameters needs known extents of the others; parameter {place} is {param.type_annotation}")
+        directions.append(param if none is None else none)
+    return Function([*params[:count], *(params[count + place] for place in chosen)], _called(fn, [*params[:count], *directions]))
 
 
 def _rows(fn: Function, module: IRModule, place: int) -> Function:

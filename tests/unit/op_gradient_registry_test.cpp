@@ -132,5 +132,77 @@ TEST(OpGradientRegistry, RulesGiveWhatIsDerived) {
   EXPECT_GT(seen.size(), 120u);
 }
 
+double dot(const std::vector<NDArray>& a, const std::vector<NDArray>& b) {
+  double total = 0;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (a[k].dtype() != kFloat64) continue;
+    for (int64_t i = 0; i < a[k].size(); ++i)
+      total += a[k].data<double>()[i] * b[k].data<double>()[i];
+  }
+  return total;
+}
+
+// Forward mode on the recorded cases: with J the derivative, g · (J d) is (Jᵀ g) · d.
+TEST(OpGradientRegistry, ForwardModeIsTheTranspose) {
+  std::map<std::string, int> seen;
+  for (const std::string& file : testing::lower_case_files()) {
+    for (const LowerCase& one : testing::lower_cases_in_double(file)) {
+      const std::string op = one.name.substr(0, one.name.find('/'));
+      if (op.starts_with("grad.") || op == "cast_like" || seen[op] == 4) continue;
+      SCOPED_TRACE(file + ": " + one.name);
+      te::Computation backward;
+      Module module;
+      try {
+        backward = te::adjoint(graph::compose(*one.function, one.types).computation);
+        module.add_function("f", one.function);
+        infer_types_or_throw(module);
+        std::vector<size_t> places;
+        for (size_t i = 0; i < one.inputs.size(); ++i) {
+          if (one.inputs[i].dtype() == kFloat64) places.push_back(i);
+        }
+        const FunctionRef along = gradient_along(FunctionRef(module.function("f")), module, places);
+        if (!along) continue;
+        module.add_function("main", along);
+        infer_types_or_throw(module);
+      } catch (const InternalError& error) {
+        ADD_FAILURE() << error.what();
+        continue;
+      } catch (const Error&) {
+        continue;  // cannot be composed; has none
+      }
+      std::vector<Value> values(one.inputs.begin(), one.inputs.end());
+      std::vector<NDArray> directions, inputs = one.inputs, given;
+      for (const NDArray& input : one.inputs) {
+        if (input.dtype() != kFloat64) continue;
+        directions.push_back(testing::random_array(input.shape(), kFloat64, 11));
+        values.emplace_back(directions.back());
+      }
+      const Value found = evaluate_function(module, "main", values);
+      const std::vector<NDArray> derivative = floats_of(found.field(1));
+      const bool wide = std::all_of(derivative.begin(), derivative.end(),
+                                    [](const NDArray& part) { return part.dtype() == kFloat64; });
+      if (!wide) continue;  // rounds
+      for (const NDArray& part : derivative) {
+        given.push_back(testing::random_array(part.shape(), part.dtype(), 5).contiguous());
+        inputs.push_back(given.back());
+      }
+      const double forward = dot(derivative, given);
+      std::vector<NDArray> back;
+      for (const NDArray& gradient : te::evaluate(backward, inputs))
+        back.push_back(gradient.contiguous());
+      for (NDArray& direction : directions) direction = direction.contiguous();
+      const double reverse = dot(back, directions);
+      if (std::isfinite(reverse)) {
+        EXPECT_NEAR(forward, reverse, 1e-9 * std::max(1.0, std::abs(reverse)))
+            << print_module(module);
+      }
+      ++seen[op];
+    }
+  }
+  size_t covered = 0;
+  for (const auto& [op, count] : seen) covered += count > 0 ? 1 : 0;
+  EXPECT_GT(covered, 120u);
+}
+
 }  // namespace
 }  // namespace relay::op_gradient_registry_test

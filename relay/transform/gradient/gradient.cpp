@@ -7,6 +7,7 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
 #include <relay/support/error.h>
+#include <relay/transform/gradient/forward.h>
 #include <relay/transform/gradient/leaves.h>
 #include <relay/transform/gradient/parts.h>
 #include <relay/transform/literals.h>
@@ -99,29 +100,53 @@ FunctionRef typed_in(const Module& module, const FunctionRef& gradient) {
   return FunctionRef(whole.function(own));
 }
 
+// A module with the function, which is `own`, typed, with operators defined by others.
+Module with_function(const FunctionRef& function, const Module& module, Name& own) {
+  Module whole = module;
+  own = whole.fresh_name("differentiated");
+  whole.add_function(own, function);
+  infer_types_or_throw(whole);
+  return with_definitions(with_known_types(whole, own));
+}
+
+// The function `own` of a module without effects, with the calls that can be inlined put in place.
+FunctionRef inlined(const Module& whole, const Name& own) {
+  const FunctionRef typed(whole.function(own));
+  FunctionRef plain = with_calls_inlined(typed, whole);
+  if (plain == typed) return plain;
+  Module again = whole;
+  again.update_function(own, plain);
+  infer_types_or_throw(again);
+  return FunctionRef(resolve_literals(again).function(own));
+}
+
 }  // namespace
 }  // namespace grad
 
+FunctionRef gradient_along(const FunctionRef& function, Module& module,
+                           std::span<const size_t> places) {
+  Name own;
+  Module whole = grad::with_function(function, module, own);
+  GradientForm form;
+  form.params.emplace(places.begin(), places.end());
+  grad::chosen_params(*whole.function(own), form);
+  grad::require_float_result(*whole.function(own), form);
+  if (Effects(whole).any()) return {};
+  const FunctionRef plain = grad::inlined(whole, own);
+  whole.update_function(own, plain);
+  const FunctionRef outer = grad::with_global_loops(plain, whole, own);
+  const FunctionRef found = grad::Forward(whole, module).along(outer, places);
+  return found ? grad::typed_in(module, found) : found;
+}
+
 FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode mode,
                      const GradientForm& form) {
-  Module whole = module;
-  const Name own = whole.fresh_name("differentiated");
-  whole.add_function(own, function);
-  infer_types_or_throw(whole);
-  whole = grad::with_definitions(grad::with_known_types(whole, own));
+  Name own;
+  Module whole = grad::with_function(function, module, own);
   const FunctionRef typed(whole.function(own));
   grad::chosen_params(*typed, form);  // refuses positions that are none
   grad::require_float_result(*typed, form);
-  FunctionRef plain = typed;
-  if (!Effects(whole).any()) {
-    plain = grad::with_calls_inlined(typed, whole);
-    if (!(plain == typed)) {
-      Module again = whole;
-      again.update_function(own, plain);
-      infer_types_or_throw(again);
-      plain = FunctionRef(resolve_literals(again).function(own));
-    }
-  }
+  const FunctionRef plain = Effects(whole).any() ? typed : grad::inlined(whole, own);
   const Expr* cause = grad::not_dataflow(*plain);
   if (cause == nullptr) return grad::typed_in(module, grad::dataflow_gradient(*plain, form));
   if (mode != GradientMode::kFirstOrder && !Effects(whole).any()) {

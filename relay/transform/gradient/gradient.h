@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <relay/ir/module.h>
@@ -35,5 +36,14 @@ struct GradientForm {
 /// Throws `Error` where something has no gradient.
 FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode mode,
                      const GradientForm& form = {});
+
+/// The derivative of a function along directions of the parameters at `places`, by forward mode:
+/// `fn (x…) -> T` becomes `fn (x…, d…) -> (T, T)`, where each direction has its parameter's type.
+/// Loops stay loops, and nothing is saved.
+///
+/// Null for functions with closures, data types, references or effects, and with extents that are
+/// not known. Throws `Error` where something has no gradient.
+FunctionRef gradient_along(const FunctionRef& function, Module& module,
+                           std::span<const size_t> places);
 
 }  // namespace relay
