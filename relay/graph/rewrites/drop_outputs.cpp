@@ -1,5 +1,6 @@
 // Works do not compute what nothing reads: of an operator with several results, such as a
-// derivative, often one alone is used.
+// derivative, often one alone is used. Nor do they take tensors that they do not read: a group
+// takes a tuple whole, and what computes a field may have no other reader.
 #include <algorithm>
 #include <map>
 
@@ -59,13 +60,13 @@ class Trimmer {
     std::vector<bool> needed;
     for (uint32_t output : node.outputs) needed.push_back(read[output]);
     const auto count = std::count(needed.begin(), needed.end(), true);
-    if (count == 0 || count == static_cast<std::ptrdiff_t>(needed.size()) ||
-        !can_trim(node.work->computation()))
-      return false;
+    if (count == 0 || !can_trim(node.work->computation())) return false;
     // Nodes that did equal work still share it.
     auto [entry, added] = trimmed_.try_emplace({node.work, needed});
     if (added) entry->second = trim(*node.work, needed);
     const Trimmed& trimmed = entry->second;
+    const bool all = count == static_cast<std::ptrdiff_t>(needed.size());
+    if (all && trimmed.kept.size() == node.inputs.size()) return false;
     std::vector<uint32_t> inputs, outputs;
     for (size_t input : trimmed.kept) inputs.push_back(node.inputs[input]);
     for (size_t i = 0; i < needed.size(); ++i) {
