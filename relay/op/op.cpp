@@ -6,6 +6,7 @@
 
 #include <relay/ir/dim_error.h>
 #include <relay/ir/effects.h>
+#include <relay/op/registry/batch.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/op/registry/registration.h>
 #include <relay/op/registry/under_name.h>
@@ -21,7 +22,8 @@ struct OpRegistry {
   std::deque<Operator> operators;
   std::deque<OpBuilder> builders;
   std::unordered_map<Name, Operator*> by_name;
-  std::unordered_map<const Operator*, Operator*> gradients;
+  // Operators that are derived from others, by the prefix of their names.
+  std::unordered_map<const Operator*, Operator*> gradients, batches;
 
   static OpRegistry& instance() {
     static OpRegistry* registry = new OpRegistry;
@@ -152,21 +154,30 @@ OpBuilder& OpBuilder::no_data(std::string why) {
 const Operator* find_op(const Name& name) {
   OpRegistry& registry = OpRegistry::instance();
   std::string_view plain = name.view();
-  size_t order = 0;  // of the derivative
-  for (; plain.starts_with(kGradientPrefix); ++order) plain.remove_prefix(kGradientPrefix.size());
-  if (order > kMaxGradientOrder) return nullptr;
+  std::vector<bool> prefixes;  // true for a gradient; the outermost first
+  size_t order = 0;            // of the derivative
+  for (;; plain.remove_prefix(prefixes.back() ? kGradientPrefix.size() : kBatchPrefix.size())) {
+    const bool gradient = plain.starts_with(kGradientPrefix);
+    if (!gradient && !plain.starts_with(kBatchPrefix)) break;
+    order += gradient ? 1 : 0;
+    prefixes.push_back(gradient);
+  }
+  if (order > kMaxGradientOrder || prefixes.size() - order > kMaxBatchDepth) return nullptr;
   std::lock_guard lock(registry.mutex);
   auto found = registry.by_name.find(canonical_name(Name(plain)));
   if (found == registry.by_name.end()) return nullptr;
   const Operator* op = found->second;
-  for (; order > 0; --order) {
-    Operator*& gradient = registry.gradients[op];
-    if (gradient == nullptr) {
-      gradient = &registry.operators.emplace_back();
-      Name derived(std::string(kGradientPrefix) + op->name().str());
-      derive_gradient(*op, registry.builders.emplace_back(gradient, derived));
+  for (; !prefixes.empty(); prefixes.pop_back()) {
+    const bool gradient = prefixes.back();
+    Operator*& derived = gradient ? registry.gradients[op] : registry.batches[op];
+    if (derived == nullptr) {
+      derived = &registry.operators.emplace_back();
+      const Name its_name(std::string(gradient ? kGradientPrefix : kBatchPrefix) +
+                          op->name().str());
+      (gradient ? derive_gradient : derive_batch)(
+          *op, registry.builders.emplace_back(derived, its_name));
     }
-    op = gradient;
+    op = derived;
   }
   return op;
 }
@@ -265,15 +276,20 @@ void remove_op(const Name& name) {
 
 bool is_held(const Operator* op) {
   OpRegistry& registry = OpRegistry::instance();
-  for (;;) {
+  std::vector<const Operator*> work{op};
+  while (!work.empty()) {
+    op = work.back();
+    work.pop_back();
     // The table of nodes has one.
     const Expr* node = make_op(op).get();
     if (!node->has_one_owner()) return true;
     std::lock_guard lock(registry.mutex);
-    auto derived = registry.gradients.find(op);
-    if (derived == registry.gradients.end() || derived->second == nullptr) return false;
-    op = derived->second;
+    for (const auto* derived : {&registry.gradients, &registry.batches}) {
+      auto found = derived->find(op);
+      if (found != derived->end() && found->second != nullptr) work.push_back(found->second);
+    }
   }
+  return false;
 }
 
 ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef attrs, Span span) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <relay/op/registry/batch.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
@@ -89,7 +90,8 @@ const Relation* find_relation(const Name& name) {
     if (found != registry.relations.end()) return found->second.get();
   }
   // The relation of a derived operator comes with the operator.
-  const Operator* op = is_gradient_name(name) ? find_op(name) : nullptr;
+  const bool derived = is_gradient_name(name) || is_batch_name(name);
+  const Operator* op = derived ? find_op(name) : nullptr;
   return op == nullptr ? nullptr : op->relation();
 }
 
