@@ -15,6 +15,7 @@
 #include <relay/ir/dynamic_attrs.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
+#include <relay/op/registry/batch.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/op/registry/registration.h>
 #include <relay/support/error.h>
@@ -580,7 +581,7 @@ void bind_registration(nb::module_& m) {
       "unregister_op",
       [](const Name& name) {
         const Operator* op = find_op(name);
-        if (op == nullptr || !(op->name() == name) || is_gradient_name(name))
+        if (op == nullptr || !(op->name() == name) || is_gradient_name(name) || is_batch_name(name))
           throw nb::key_error(("there is no operator " + name.str()).c_str());
         remove_op(name);
         Functions& functions = Functions::instance();

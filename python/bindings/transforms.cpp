@@ -1,10 +1,27 @@
 // Transformations of single functions, beside the passes over whole modules.
 #include <bindings/bindings.h>
 
+#include <relay/transform/batch/batch.h>
 #include <relay/transform/cps.h>
 #include <relay/transform/gradient/gradient.h>
 
 namespace relay::python {
+namespace {
+
+// An axis, None, or a sequence of these for a tuple.
+LaneAxes lane_axes(nb::handle axes) {
+  LaneAxes result;
+  if (axes.is_none()) {
+    result.axis = std::nullopt;
+  } else if (nb::isinstance<nb::int_>(axes)) {
+    result.axis = nb::cast<int64_t>(axes);
+  } else {
+    for (nb::handle field : axes) result.fields.push_back(lane_axes(field));
+  }
+  return result;
+}
+
+}  // namespace
 
 void bind_transforms(nb::module_& m) {
   m.def(
@@ -42,6 +59,19 @@ void bind_transforms(nb::module_& m) {
       nb::arg("func"), nb::arg("mod"), nb::arg("places"),
       "The derivative of a function along directions of some parameters, by forward mode; None for "
       "functions of other forms.");
+  m.def(
+      "batch",
+      [](const FunctionRef& function, Module& mod, const nb::sequence& in_axes,
+         const nb::object& out_axes, std::optional<int64_t> lanes) {
+        BatchForm form;
+        for (nb::handle one : in_axes) form.in.push_back(lane_axes(one));
+        form.out = lane_axes(out_axes);
+        form.lanes = lanes;
+        return without_lock([&] { return batch(function, mod, form); });
+      },
+      nb::arg("func"), nb::arg("mod"), nb::arg("in_axes"), nb::arg("out_axes").none(),
+      nb::arg("lanes") = nb::none(),
+      "The function for many lanes. The module gets the functions and data types beside it.");
 }
 
 }  // namespace relay::python

@@ -99,7 +99,7 @@ from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
 from .op.generated.tensor import *  # noqa: F403 (which come with the next line, too, but checkers of types do not see it)
 from .op.tensor import *  # noqa: F403
-from .gradients import custom_gradient, grad, hessian, jacobian, jvp, value_and_grad, vjp
+from .gradients import custom_gradient, grad, hessian, jacobian, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
     "annotation", "Any", "assert_structural_equal", "astext", "Attrs", "BaseType", "bind", "Call", "check", "Clause", "compile",
@@ -111,7 +111,7 @@ __all__ = [
     "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",
-    "TypeVar", "TypeVisitor", "Value", "value_and_grad", "Var", "var", "vision", "vjp",
+    "TypeVar", "TypeVisitor", "Value", "value_and_grad", "Var", "var", "vision", "vjp", "vmap",
 ]  # fmt: skip
 __all__ += _tensor.__all__
 

@@ -1,4 +1,4 @@
-"""Gradients of functions: grad, value_and_grad, vjp, jvp, jacobian, hessian, named after JAX's.
+"""Gradients of functions and functions of many lanes: grad, value_and_grad, vjp, jvp, jacobian, hessian, vmap, named after JAX's.
 
 Each takes a function and gives a function, which is an expression like any other: call it in programs, compile it, differentiate it
 again. The function is a `Function`, or a `GlobalVar` or the name of a function of the module `mod`. If the gradient needs functions
@@ -12,13 +12,15 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from ._checks import require_int, require_list, require_type
 from ._core import Expr, FuncType, Function, GlobalVar, IRModule, Let, RelayError, TensorType, Tuple, TupleGetItem, TupleType, Type
 from .expr import bind, const, var
 from .op import tensor as _ops
 
-__all__ = ["custom_gradient", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["custom_gradient", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
 
 def _function(fn: Any, mod: IRModule | None) -> tuple[Function, IRModule]:
@@ -135,8 +137,57 @@ def _along_some(fn: Function, chosen: Sequence[int]) -> Function:
     return Function([*params[:count], *(params[count + place] for place in chosen)], _called(fn, [*params[:count], *directions]))
 
 
+def vmap(fn: Function | GlobalVar | str, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None,
+         mod: IRModule | None = None) -> Function:
+    """`fn` for many lanes at once: a function on tensors with one more axis, which has an entry for each lane.
+
+    Args:
+        fn: The function of one lane.
+        in_axes: The place of the axis of lanes in the parameters: an integer or None for all of them, or a sequence with an entry for each.
+            None says that all lanes share the parameter. The entry of a tuple may be a sequence again, with an entry for each field; in
+            values of data types the axis is the first one of each tensor.
+        out_axes: The place of this axis in the result, in the same way.
+        axis_size: The number of lanes, if the function is for one number only. Otherwise each call decides it; loops whose lanes end at
+            different times and their gradients are faster with a known number.
+        mod: The module of the functions that `fn` calls; it gets those that the result calls.
+
+    Gradients and compilation take the result like any other function, and so does vmap. Raises RelayError with the place of an operator
+    that cannot work on lanes, or of a value that cannot differ from lane to lane; ValueError if in_axes says that no parameter has lanes
+    and axis_size is not given.
+
+    ::
+
+        each = relay.vmap(relay.grad(loss, 0), in_axes=(None, 0, 0))  # a gradient for each example
+    """
+    function, module = _function(fn, mod)
+    count = len(function.params)
+    entries = [in_axes] * count if in_axes is None or isinstance(in_axes, int) else list(require_list("in_axes", in_axes))
+    if len(entries) != count:
+        raise ValueError(f"in_axes has {len(entries)} entries for {count} parameter" + "s" * (count != 1))
+    for name, axes in (("in_axes", entries), ("out_axes", out_axes)):
+        _check_axes(name, axes)
+    if axis_size is not None:
+        require_int("axis_size", axis_size, 0, 2**31 - 1)
+    elif not any(_has_axis(entry) for entry in entries):
+        raise ValueError("in_axes gives no parameter an axis of lanes: give axis_size")
+    return _core.batch(function, module, entries, out_axes, axis_size)
+
+
+def _has_axis(axes: Any) -> bool:
+    return isinstance(axes, int) or (axes is not None and any(map(_has_axis, axes)))
+
+
+def _check_axes(name: str, axes: Any) -> None:
+    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
+        return
+    if not isinstance(axes, (tuple, list)):
+        raise TypeError(f"{name} is made of integers, None and sequences of them, not {type(axes).__name__}")
+    for one in axes:
+        _check_axes(name, one)
+
+
 def _rows(fn: Function, module: IRModule, place: int) -> Function:
-    """For each element of the result of `fn` its gradient for a parameter, one after another."""
+    """For each element of the result of `fn` its gradient for a parameter: one reverse pass, for all elements at once."""
     back = _core.gradient(fn, module, params=[place], from_result=True, single=True, with_value=False)
     extents = _extents(back.params[-1].type_annotation)
     inputs = _extents(fn.params[place].type_annotation)
@@ -146,25 +197,17 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
     count = 1
     for extent in extents:
         count *= extent
-    params = [var(param.name_hint, param.type_annotation) for param in back.params[:-1]]
-    loop = var("loop")
-    turn = var("i", shape=(), dtype="int32")
-    rows = var("rows", shape=(count, *inputs), dtype=dtype)
-    hot = _ops.one_hot(turn, const(1.0, dtype), const(0.0, dtype), count, -1, dtype)
-    row = _called(back, [*params, _ops.reshape(hot, extents)])
-    column = _ops.reshape(hot, (count, *(1 for _ in inputs)))
-    following = rows + column * _ops.expand_dims(row, 0)
-    step = _core.If(turn < const(count, "int32"), _core.Call(loop, [turn + const(1, "int32"), following]), rows)
-    turns = Function([turn, rows], step, TensorType((count, *inputs), dtype))
-    start = _core.Call(loop, [const(0, "int32"), _ops.zeros((count, *inputs), dtype)])
-    return Function(params, Let(loop, turns, _ops.reshape(start, (*extents, *inputs))))
+    each = _core.batch(back, module, [None] * (len(back.params) - 1) + [0], 0, count)
+    params = [var(param.name_hint, param.type_annotation) for param in each.params[:-1]]
+    elements = _ops.reshape(const(np.eye(count, dtype=dtype)), (count, *extents))
+    return Function(params, _ops.reshape(_called(each, [*params, elements]), (*extents, *inputs)))
 
 
 def jacobian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function:
     """The derivatives of all elements of a tensor result by all elements of a tensor parameter: the extents of both, one after another.
 
-    A loop takes one reverse pass for each element of the result. Raises RelayError for results and parameters of other types or of unknown
-    extents.
+    It is `vmap` of one reverse pass over the elements of the result. Raises RelayError for results and parameters of other types or of
+    unknown extents.
     """
     function, module = _function(fn, mod)
     places, _ = _positions(require_int("argnums", argnums, -len(function.params), len(function.params) - 1), function)
