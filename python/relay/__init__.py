@@ -119,13 +119,23 @@ __version__ = _core.__version__
 
 if TYPE_CHECKING:
     from .frontend import from_torch as from_torch
+    from .functions import (
+        Array as Array, TraceError as TraceError, bf16 as bf16, cond as cond, dynamic_slice as dynamic_slice, dynamic_update_slice as dynamic_update_slice,
+        f16 as f16, f32 as f32, f64 as f64, fori as fori, fori_loop as fori_loop, function as function, i8 as i8, i16 as i16, i32 as i32, i64 as i64,
+        jit as jit, scan as scan, stop_gradient as stop_gradient, switch as switch, u8 as u8, u16 as u16, u32 as u32, u64 as u64, while_loop as while_loop,
+    )  # fmt: skip
     from . import (
-        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, instrument as instrument, llm as llm, optim as optim, qnn as qnn, quantize as quantize, sparse as sparse, te as te,
+        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, functions as functions, instrument as instrument, llm as llm, numpy as numpy, optim as optim, qnn as qnn, quantize as quantize, sparse as sparse, te as te,
         transform as transform,
     )  # fmt: skip
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "sparse", "llm"}
+_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "sparse", "llm", "functions", "numpy"}
+# Those of them that are members of `functions`, which imports NumPy.
+_FUNCTIONS = frozenset({
+    "Array", "TraceError", "bf16", "cond", "dynamic_slice", "dynamic_update_slice", "f16", "f32", "f64", "fori", "fori_loop", "function", "i8", "i16", "i32",
+    "i64", "jit", "scan", "stop_gradient", "switch", "u8", "u16", "u32", "u64", "while_loop",
+})  # fmt: skip
 
 
 def __getattr__(name: str) -> _AnyType:
@@ -137,6 +147,10 @@ def __getattr__(name: str) -> _AnyType:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
+    if name in _FUNCTIONS:
+        from . import functions
+
+        return getattr(functions, name)
     if name == "from_torch":
         from .frontend import from_torch
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -47,23 +47,75 @@ def _differentiate(fn: Any, argnums: Any, mod: IRModule | None, with_value: bool
     return _core.gradient(function, module, params=places, single=single, with_value=with_value, of_number=True)
 
 
-def grad(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function:
+def _is_python(fn: Any) -> bool:
+    """True for a function of Python, which `relay.functions` differentiates."""
+    return callable(fn) and not isinstance(fn, (Expr, str))
+
+
+@overload
+def grad(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def grad(fn: Callable[..., Any], argnums: int | Sequence[int] = 0, mod: None = None, has_aux: bool = False) -> Callable[..., Any]: ...
+
+
+def grad(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None, has_aux: bool = False) -> Any:
     """The gradient of a function that gives one float: a function of the same parameters.
+
+    A function of Python over arrays gives a function of Python, as in JAX; with `has_aux` it gives a pair, whose second part is passed on.
 
     Its result is the gradient of parameter `argnums`, or a tuple of them if `argnums` is a sequence; gradients have the types of their
     parameters. Raises RelayError if the result is not one float, or if something on the way to it has no gradient.
     """
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.grad(fn, argnums, has_aux)
     return _differentiate(fn, argnums, mod, False)
 
 
-def value_and_grad(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function:
+@overload
+def value_and_grad(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def value_and_grad(fn: Callable[..., Any], argnums: int | Sequence[int] = 0, mod: None = None, has_aux: bool = False) -> Callable[..., Any]: ...
+
+
+def value_and_grad(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None, has_aux: bool = False) -> Any:
     """Like `grad`, with the result ``(value, gradient)``: the value is computed once."""
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.value_and_grad(fn, argnums, has_aux)
     return _differentiate(fn, argnums, mod, True)
 
 
-def vjp(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function:
-    """Takes the parameters of `fn` and then a gradient of its result, of the result's type; gives ``(value, (gradients of all parameters))``."""
-    function, module = _function(fn, mod)
+@overload
+def vjp(fn: Function | GlobalVar | str, mod: IRModule | None = None, /) -> Function: ...
+
+
+@overload
+def vjp(fn: Function | GlobalVar | str, *, mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any: ...
+
+
+def vjp(fn: Any, *primals: Any, mod: IRModule | None = None, has_aux: bool = False) -> Any:
+    """Takes the parameters of `fn` and then a gradient of its result, of the result's type; gives ``(value, (gradients of all parameters))``.
+
+    Of a function of Python and arguments for it, the result and a function from its gradient to those of the arguments, as in JAX.
+    """
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.vjp(fn, *primals, has_aux=has_aux)
+    if len(primals) > 1:
+        raise TypeError(f"vjp of a function of a program takes it and its module, not {len(primals)} things more")
+    function, module = _function(fn, primals[0] if primals else mod)
     return _core.gradient(function, module, from_result=True)
 
 
@@ -94,14 +146,28 @@ def _called(function: Function, args: Sequence[Expr]) -> Expr:
     return bind(function.body, dict(zip(function.params, args)))
 
 
-def jvp(fn: Function | GlobalVar | str, mod: IRModule | None = None, argnums: int | Sequence[int] | None = None) -> Function:
+@overload
+def jvp(fn: Function | GlobalVar | str, mod: IRModule | None = None, *, argnums: int | Sequence[int] | None = None) -> Function: ...
+
+
+@overload
+def jvp(fn: Callable[..., Any], mod: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]: ...
+
+
+def jvp(fn: Any, mod: Any = None, tangents: Any = None, *, argnums: Any = None, primals: Any = None) -> Any:
     """Takes the parameters of `fn` and then a direction for each, of its type; gives ``(value, derivative of the value in this direction)``.
+
+    Of a function of Python, `jvp(fn, primals, tangents)` gives the pair for arguments and directions, as in JAX.
 
     `argnums` names the parameters that have directions, by default all; the others stay as they are. Functions of operators, branches and
     loops over tensors of known extents are differentiated forward: a loop stays a loop, and nothing is saved. For others, the derivative is
     the transpose of `vjp`, which is linear in the gradient that it takes: two reverse passes. Raises RelayError for a function whose result
     is not made of tensors with known extents.
     """
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.jvp(fn, mod if primals is None else primals, tangents)
     function, module = _function(fn, mod)
     chosen = list(range(len(function.params))) if argnums is None else _positions(argnums, function)[0]
     forward = _core.gradient_along(function, module, chosen)
@@ -203,19 +269,43 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
     return Function(params, _ops.reshape(_called(each, [*params, elements]), (*extents, *inputs)))
 
 
-def jacobian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function:
+@overload
+def jacobian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def jacobian(fn: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]: ...
+
+
+def jacobian(fn: Any, argnums: int = 0, mod: IRModule | None = None) -> Any:
     """The derivatives of all elements of a tensor result by all elements of a tensor parameter: the extents of both, one after another.
 
     It is `vmap` of one reverse pass over the elements of the result. Raises RelayError for results and parameters of other types or of
     unknown extents.
     """
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.jacobian(fn, argnums)
     function, module = _function(fn, mod)
     places, _ = _positions(require_int("argnums", argnums, -len(function.params), len(function.params) - 1), function)
     return _rows(_typed(function, module), module, places[0])
 
 
-def hessian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function:
+@overload
+def hessian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def hessian(fn: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]: ...
+
+
+def hessian(fn: Any, argnums: int = 0, mod: IRModule | None = None) -> Any:
     """The second derivatives of a function that gives one float: the jacobian of its gradient."""
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.hessian(fn, argnums)
     module = IRModule() if mod is None else mod
     return jacobian(grad(fn, argnums, mod if mod is not None else module), argnums, module)
 

@@ -29,11 +29,13 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)(?: title=\"(?P<title
 RUN = ("python", "console", "relay", "c", "cpp")
 # Executed by a Python of its own: code in, what it printed out, one JSON text a line each.
 LOOP = """
-import contextlib, io, json, sys, traceback
+import contextlib, io, json, linecache, sys, traceback
 names = {"__name__": "__main__"}
 for line in sys.stdin:
     printed, code = io.StringIO(), json.loads(line)
     failed = None
+    # So that the source of a function can be read, as in a notebook.
+    linecache.cache[code["name"]] = (len(code["text"]), None, code["text"].splitlines(True), code["name"])
     with contextlib.redirect_stdout(printed):
         try:
             exec(compile(code["text"], code["name"], "exec"), names)

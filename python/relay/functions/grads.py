@@ -1,0 +1,252 @@
+"""Gradients of Python functions: grad, value_and_grad, vjp, jvp, jacobian, hessian on what `relay.function` traces."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Sequence
+
+from .. import _core
+from .._core import Function, RelayError, Tuple, TupleGetItem
+from ..gradients import jvp as jvp_of_program
+from . import tree
+from .array import BaseArray, Tracer, is_array, is_scalar
+from .traced import TracedFunction, function
+from .places import located
+from .trace import Trace, current, dim_of, enter, type_of, wrap
+
+__all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+
+
+def _python(fun: Any) -> Callable[..., Any]:
+    """A function as it is traced, with its control flow."""
+    made = fun if isinstance(fun, TracedFunction) else function(fun)
+    return made.python
+
+
+def _lift(value: Any) -> Any:
+    from ..numpy._common import lift
+
+    return lift(value)
+
+
+class _Program:
+    """A function of chosen arrays as a program: what else it reads are further parameters."""
+
+    def __init__(self, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], chosen: Sequence[int], single: bool, what: str) -> None:
+        outer = current()
+        assert outer is not None
+        self.outer = outer
+        leaves, form = tree.flatten((tuple(args), kwargs))
+        paths = [path for i, item in enumerate(args) for path in tree.paths(item, f"argument {i + 1}")]
+        sizes = [len(tree.flatten(item)[0]) for item in args]
+        starts = [sum(sizes[:i]) for i in range(len(args))]
+        wanted = [starts[place] + k for place in chosen for k in range(sizes[place])]
+        trace = Trace("gradient", outer)
+        self.inputs: list[Tracer] = []
+        self.params: list[Tracer] = []
+        for i in wanted:
+            if not (isinstance(leaves[i], BaseArray) or is_scalar(leaves[i]) or is_array(leaves[i])):
+                continue
+            value = _lift(leaves[i])
+            if value.dtype.kind != "float":
+                raise TypeError(f"{what} is for arrays of floats, and {paths[i]} is one of {value.dtype}: choose others with argnums, or use astype")
+            self.inputs.append(value)
+        self.forms = [tree.flatten(args[place])[1] for place in chosen]
+        self.counts = [sizes[place] for place in chosen]
+        self.single = single
+        with enter(trace):
+            given = list(leaves)
+            for i, value in zip(wanted, self.inputs):
+                param = trace.parameter("x", value._type, value.weak)
+                self.params.append(param)
+                given[i] = param
+            call_args, call_kwargs = tree.unflatten(form, given)
+            found = fun(*call_args, **call_kwargs)
+            self.leaves, self.form = tree.flatten(found)
+            self.results = [_lift(item) for item in self.leaves]
+            self.exprs = [trace.expr(item) for item in self.results]
+        self.captured = dict(trace.captured)
+
+    def function(self, first_alone: bool) -> Function:
+        body = self.exprs[0] if first_alone else Tuple(self.exprs)
+        return Function([*[param.variable for param in self.params], *self.captured.values()], body)
+
+    def inputs_of(self) -> list[Any]:
+        return [*[self.outer.expr(value) for value in self.inputs], *self.captured]
+
+    def inline(self, made: Function, further: Sequence[Any] = ()) -> Any:
+        """A function of the program in place: an expression of this trace, and its type."""
+        given = [*self.inputs_of(), *further]
+        body = _core.substitute(made.body, dict(zip(made.params, given)))
+        return body, type_of(self.outer, body)
+
+    def gradients(self, expr: Any, type_: Any) -> Any:
+        """A tuple of gradients as trees of the chosen arguments."""
+        weak = [value.weak for value in self.inputs]
+        found = [wrap(self.outer, TupleGetItem(expr, i), field, weak[i]) for i, field in enumerate(type_.fields)]
+        out, rest = [], iter(found)
+        for form, count in zip(self.forms, self.counts):
+            out.append(tree.unflatten(form, [next(rest) for _ in range(count)]))
+        return out[0] if self.single else tuple(out)
+
+    def values(self, expr: Any, type_: Any) -> list[Tracer]:
+        return [wrap(self.outer, TupleGetItem(expr, i), field, value.weak) for (i, field), value in zip(enumerate(type_.fields), self.results)]
+
+
+def _derived(program: _Program, made: Function, **options: Any) -> Function:
+    try:
+        return _core.gradient(made, program.outer.module, **options)
+    except RelayError as error:
+        raise located(error) from None
+
+
+def _compiled(traced: Callable[..., Any], fun: Any) -> Callable[..., Any]:
+    """A transformed function: traced where a function is traced, and compiled elsewhere."""
+    functools.update_wrapper(traced, fun if hasattr(fun, "__name__") else traced, updated=())
+    whole = function(traced, control_flow=False)
+    whole._static = {}
+    return whole  # type: ignore[no-any-return]
+
+
+def _chosen(argnums: Any, count: int) -> tuple[list[int], bool]:
+    single = isinstance(argnums, int)
+    places = [argnums] if single else list(argnums)
+    for place in places:
+        if not -count <= place < count:
+            raise ValueError(f"argnums: there is no argument at {place} among {count}")
+    return [place % count for place in places], single
+
+
+def value_and_grad(fun: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the value of `fun` and the gradient of arguments. With `has_aux`, `fun` gives a value and what else it found."""
+    python = _python(fun)
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        places, single = _chosen(argnums, len(args))
+        program = _Program(python, args, kwargs, places, single, "a gradient")
+        if has_aux and not (program.form != tree.leaf() and program.form[0] == ("tuple",) and len(program.form[1]) == 2):
+            raise TypeError("has_aux: the function gives a pair, of the value and what else it found")
+        if not has_aux and program.form != tree.leaf():
+            raise TypeError("a gradient is of a function that gives one number, not a tree of them: has_aux=True is for what else it gives")
+        value = program.results[0]
+        if value.dtype.kind != "float" or value.ndim:
+            raise TypeError(f"a gradient is of a function that gives one float; this one gives an array of {value._text()}")
+        count = len(program.inputs)
+        made = _derived(program, program.function(False), params=list(range(count)), from_result=True, single=False, with_value=True)
+        seeds = [_seed(item, 1 if i == 0 else 0) for i, item in enumerate(program.results)]
+        expr, type_ = program.inline(made, [Tuple([program.outer.expr(seed) for seed in seeds])])
+        values = program.values(TupleGetItem(expr, 0), type_.fields[0])
+        slopes = program.gradients(TupleGetItem(expr, 1), type_.fields[1])
+        found = tree.unflatten(program.form, values)
+        return found, slopes
+
+    return _compiled(traced, fun)
+
+
+def _seed(value: Any, number: int) -> Any:
+    from ..numpy.creation import full
+
+    return full(value.shape, number, dtype=value.dtype)
+
+
+def grad(fun: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of arguments; with `has_aux`, a pair of it and what else `fun` found."""
+    both = value_and_grad(fun, argnums, has_aux)
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        value, slope = both(*args, **kwargs)
+        return (slope, value[1]) if has_aux else slope
+
+    return _compiled(traced, fun)
+
+
+def vjp(fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The result of `fun`, and a function from a gradient of the result to a tuple of gradients of the arguments."""
+    python = _python(fun)
+
+    def back(given: Any, *args: Any) -> Any:
+        program = _Program(lambda *inner: _first(python(*inner), has_aux), args, {}, list(range(len(args))), False, "vjp")
+        made = _derived(program, program.function(False), params=list(range(len(program.inputs))), from_result=True, single=False, with_value=False)
+        leaves, form = tree.flatten(given)
+        if form != program.form:
+            raise TypeError("the gradient of the result has another form than the result")
+        seeds = []
+        for have, leaf in zip(program.results, leaves):
+            from ..numpy._common import cast
+
+            seed = cast(_lift(leaf), have.dtype)
+            if [dim_of(extent) for extent in seed.shape] != [dim_of(extent) for extent in have.shape]:
+                raise TypeError(f"the result is an array of {have._text()}, and its gradient one of {seed._text()}")
+            seeds.append(seed)
+        expr, type_ = program.inline(made, [Tuple([program.outer.expr(seed) for seed in seeds])])
+        return program.gradients(expr, type_)
+
+    out = function(python, control_flow=False)(*primals) if current() is None else python(*primals)
+    pulled = function(back, control_flow=False) if current() is None else back
+
+    def pull(given: Any) -> Any:
+        return pulled(given, *primals)
+
+    return (out[0], pull, out[1]) if has_aux else (out, pull)
+
+
+def _first(found: Any, has_aux: bool) -> Any:
+    return found[0] if has_aux else found
+
+
+def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The result of `fun` and its derivative in a direction, which has the form of the arguments. It takes two reverse passes."""
+    python = _python(fun)
+    if len(primals) != len(tangents):
+        raise TypeError(f"jvp takes a direction for each argument: {len(primals)} arguments, {len(tangents)} directions")
+
+    def both(args: Any, directions: Any) -> Any:
+        program = _Program(python, args, {}, list(range(len(args))), False, "jvp")
+        single = len(program.exprs) == 1
+        made = jvp_of_program(program.function(single), program.outer.module)
+        leaves, _ = tree.flatten(tuple(directions))
+        from ..numpy._common import cast
+        from ..numpy.creation import zeros_like
+
+        given = [cast(_lift(leaf), value.dtype) for leaf, value in zip(leaves, program.inputs)]
+        rest = [zeros_like(wrap(program.outer, expr, type_of(program.outer, expr))) for expr in program.captured]
+        expr, type_ = program.inline(made, [program.outer.expr(value) for value in [*given, *rest]])
+        parts = []
+        for i in range(2):
+            field, part = type_.fields[i], TupleGetItem(expr, i)
+            found = [wrap(program.outer, part, field)] if single else program.values(part, field)
+            parts.append(tree.unflatten(program.form, found))
+        return tuple(parts)
+
+    traced = function(both, control_flow=False) if current() is None else both
+    found: tuple[Any, Any] = traced(tuple(primals), tuple(tangents))
+    return found
+
+
+def jacobian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
+    """A function that gives the derivatives of all elements of the result by all of an argument: one reverse pass for each element."""
+    python = _python(fun)
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        from ..numpy import eye, reshape
+        from .control import map as map_rows
+
+        place = _chosen(argnums, len(args))[0][0]
+
+        def inner(x: Any) -> Any:
+            return python(*args[:place], x, *args[place + 1 :], **kwargs)
+
+        value = _lift(args[place])
+        out, pull = vjp(inner, value)
+        if not isinstance(out, BaseArray):
+            raise TypeError("jacobian is of a function that gives one array")
+        count = out.size.__index__()
+        rows = map_rows(lambda row: pull(reshape(row, out.shape))[0], eye(count, dtype=out.dtype))
+        return reshape(rows, (*out.shape, *value.shape))
+
+    return _compiled(traced, fun)
+
+
+def hessian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
+    """A function that gives the second derivatives of one that gives a number: the jacobian of its gradient."""
+    return jacobian(grad(fun, argnums), argnums)

@@ -1,0 +1,88 @@
+"""Places in the user's Python: the line that an operation comes from, and errors that begin there."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from .._core import Diagnostic, RelayError, Span
+
+__all__ = ["TraceError", "located", "place", "shorten", "span"]
+
+_OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
+         os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "functools.py", "<frozen")  # fmt: skip
+# For those who look for a defect in this package.
+_SHOW_ALL = os.environ.get("RELAY_FULL_TRACEBACKS", "") not in ("", "0")
+_inner: dict[str, bool] = {}
+
+
+def _is_ours(name: str) -> bool:
+    known = _inner.get(name)
+    if known is None:
+        known = _inner[name] = os.path.abspath(name).startswith(_OURS) if not name.startswith("<") else name.startswith("<frozen")
+    return known
+
+
+def place() -> tuple[str, int, str]:
+    """File, line and function of the innermost frame that is not of this package; ("", 0, "") if all are."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not _is_ours(code.co_filename):
+            return code.co_filename, frame.f_lineno or 0, code.co_name
+        frame = frame.f_back
+    return "", 0, ""
+
+
+def span() -> Span:
+    """The place as a span, for nodes."""
+    name, line, _ = place()
+    return Span(name, line, line, 1, 1) if line else Span()
+
+
+def _quoted(name: str, line: int, function: str) -> str:
+    text = linecache.getline(name, line).strip()
+    where = f'\n  File "{name}", line {line}, in {function}'
+    return where + (f"\n    {text}" if text else "")
+
+
+class TraceError(TypeError):
+    """A Python function does with a traced array what needs its value. The text begins with the reason and names the user's line."""
+
+    def __init__(self, message: str, at: tuple[str, int, str] | None = None) -> None:
+        found = place() if at is None else at
+        super().__init__(message + (_quoted(*found) if found[1] else ""))
+
+
+TraceError.__module__ = "relay"
+
+
+def located(error: RelayError) -> RelayError:
+    """An error of an operator, with the line of the user's Python that called it."""
+    name, line, function = place()
+    if not line:
+        return error
+    messages = [Diagnostic(found.message + _quoted(name, line, function), Span(), found.severity, list(found.notes))
+                for found in error.diagnostics]  # fmt: skip
+    return RelayError.of(messages) if messages else error
+
+
+def shorten(error: BaseException) -> BaseException:
+    """The error with a traceback of the user's frames alone; the frame that raises it again stands above them."""
+    kept = []
+    step = error.__traceback__
+    while step is not None:
+        if not _is_ours(step.tb_frame.f_code.co_filename):
+            kept.append(step)
+        step = step.tb_next
+    if _SHOW_ALL:
+        return error
+    chain: Any = None
+    for one in reversed(kept):
+        chain = types.TracebackType(chain, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return error.with_traceback(chain)

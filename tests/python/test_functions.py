@@ -1,0 +1,592 @@
+"""`relay.function`: tracing, signatures, trees, control flow, gradients, errors."""
+
+import collections
+import dataclasses
+import traceback
+
+import numpy as np
+import pytest
+
+import relay
+import relay.numpy as rnp
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@dataclasses.dataclass
+class Layer:
+    w: object
+    b: object
+
+
+def values(tree):
+    return relay.functions.map_tree(lambda one: np.asarray(one).tolist(), tree)
+
+
+def lines_of(error):
+    return [frame.line for frame in traceback.extract_tb(error.value.__traceback__) if frame.filename == __file__]
+
+
+# Signatures
+
+
+def test_a_function_is_traced_once_for_a_signature():
+    calls = []
+
+    @relay.function
+    def f(x, y):
+        calls.append(x.shape)
+        return x + y
+
+    x = rnp.ones((3,))
+    assert f(x, 1.0).tolist() == f(np.ones(3, "float32"), 1.0).tolist() == [2, 2, 2] and f(x, 5.0).tolist() == [6, 6, 6]
+    assert calls == [(3,)] and f.programs == 1
+    f(rnp.ones((4,)), 1.0)
+    f(x.astype("float64"), 1.0)
+    f(x, x)
+    assert calls == [(3,), (4,), (3,), (3,)] and f.programs == 4
+    f.clear()
+    assert f.programs == 0 and f(x, 1.0).tolist() == [2, 2, 2]
+
+
+def test_the_number_of_programs_is_bounded():
+    f = relay.function(lambda x: x + 1, max_programs=3)
+    for n in range(1, 8):
+        for _ in range(2):
+            assert f(rnp.zeros((n,))).shape == (n,)
+    assert f.programs == 3 and f(rnp.zeros((1,))).tolist() == [1]
+
+
+def test_numbers_are_weak_and_traced():
+    f = relay.function(lambda x, r: x * r)
+    for dtype in ("float16", "float32", "float64"):
+        assert f(rnp.ones((2,), dtype=dtype), 0.1).dtype == dtype
+    assert f(rnp.ones((), dtype="float64"), 0.1).item() == 0.1
+    assert f(2, 3).item() == 6 and f(2, 3).dtype == "int32" and f(2, 1.5).dtype == "float32" and f(True, 2).item() == 2
+
+
+def test_trees_go_in_and_out():
+    @relay.function
+    def f(layer, points, named, nothing):
+        return {"layer": Layer(layer.w * 2, layer.b), "points": [one + 1 for one in points], "named": Point(named.y, named.x), "nothing": nothing, "n": 3}
+
+    out = f(Layer(rnp.ones((2,)), 1.0), [rnp.zeros(()), np.float32(2)], Point(1, 2.5), None)
+    assert isinstance(out["layer"], Layer) and isinstance(out["named"], Point) and out["nothing"] is None and out["n"].item() == 3
+    assert values(out["points"]) == [1, 3] and values(out["named"]) == Point(2.5, 1) and out["layer"].w.tolist() == [2, 2]
+    f(Layer(rnp.ones((2,)), 1.0), [rnp.zeros(())], Point(1, 2.5), None)
+    assert f.programs == 2
+
+
+def test_a_class_of_ones_own_is_a_tree():
+    class Box:
+        def __init__(self, held, label):
+            self.held, self.label = held, label
+
+    relay.functions.register(Box, lambda box: ((box.held,), box.label), lambda label, held: Box(held[0], label))
+    out = relay.function(lambda box: Box(box.held + 1, box.label + "!"))(Box(rnp.zeros((2,)), "a"))
+    assert out.label == "a!" and out.held.tolist() == [1, 1]
+
+
+def test_defaults_and_keywords():
+    @relay.function
+    def f(x, scale=2.0, *, shift=0):
+        return x * scale + shift
+
+    x = rnp.ones((2,))
+    assert f(x).tolist() == [2, 2] and f(x, shift=1).tolist() == [3, 3] and f(x, scale=3.0).tolist() == f(scale=3.0, x=x).tolist() == [3, 3]
+
+
+def test_static_arguments():
+    @relay.function(static_argnames=["n", "mode"])
+    def f(x, n, mode="sum"):
+        return x.reshape(n, -1).sum() if mode == "sum" else x.reshape(n, -1).max()
+
+    x = rnp.arange(6)
+    assert f(x, 2).item() == 15 and f(x, 3, mode="max").item() == 5 and f(x, n=3, mode="max").item() == 5
+    g = relay.function(lambda n, x: rnp.zeros((n,)) + x, static_argnums=0)
+    assert g(3, 1.0).shape == (3,) and g(4, 1.0).shape == (4,) and g.programs == 2
+    with pytest.raises(TypeError, match="hashable"):
+        g([3], 1.0)
+    with pytest.raises(ValueError, match="no parameter m"):
+        relay.function(lambda n: n, static_argnames="m")
+    with pytest.raises(ValueError, match="no parameter at 3"):
+        relay.function(lambda n: n, static_argnums=3)
+
+
+def test_texts_and_functions_are_static_by_themselves():
+    f = relay.function(lambda x, name, fn: fn(getattr(rnp, name)(x)))
+    assert f(rnp.asarray([1.0, -2.0]), "abs", rnp.sum).item() == 3
+    with pytest.raises(TypeError, match="static_argnames") as error:
+        f(object(), "abs", rnp.sum)
+    assert str(error.value).startswith("x of <lambda> is a object")
+
+
+def test_arrays_from_outside_are_constants():
+    w = rnp.asarray([1.0, 2.0])
+    f = relay.function(lambda x: x * w + np.asarray([1.0, 1.0], "float32"))
+    assert f(rnp.ones((2,))).tolist() == [2, 3]
+    told = f.explain(rnp.ones((2,)))
+    assert len(told.constants) == 2 and "2 constants from outside of the arguments, 16 bytes" in str(told)
+
+
+def test_side_effects_happen_while_it_is_traced(capsys):
+    @relay.function
+    def f(x):
+        print("tracing", x.dtype, x.shape)
+        return x
+
+    f(rnp.ones((2,)))
+    f(rnp.ones((2,)))
+    assert capsys.readouterr().out == "tracing float32 (2,)\n"
+
+
+def test_results_that_are_arguments_do_not_change_with_them():
+    own = np.ones(3, "float32")
+    kept = relay.function(lambda x: x)(own)
+    own[0] = 5
+    assert kept.tolist() == [1, 1, 1]
+
+
+def test_methods():
+    class Model:
+        def __init__(self, scale):
+            self.scale = scale
+
+        @relay.function
+        def run(self, x):
+            return x * self.scale
+
+    one, two = Model(2.0), Model(3.0)
+    assert one.run(rnp.ones(())).item() == 2 and two.run(rnp.ones(())).item() == 3 and one.run(rnp.ones(())).item() == 2
+
+    @dataclasses.dataclass
+    class Net:
+        w: object
+
+        @relay.function
+        def run(self, x):
+            return x * self.w
+
+    assert Net(rnp.asarray(4.0)).run(1.0).item() == 4 and Net(rnp.asarray(5.0)).run(1.0).item() == 5
+
+
+def test_functions_call_each_other():
+    inner = relay.function(lambda x: x * 2)
+    outer = relay.function(lambda x: inner(x) + inner(x + 1))
+    assert outer(1.0).item() == 6 and inner.programs == 0
+
+
+def test_donated_arrays_give_their_memory():
+    step = relay.function(lambda w, x: w + x, donate_argnums=0)
+    w = step(rnp.zeros((1000,)), rnp.ones((1000,)))
+    place = w._data.ctypes.data
+    w = step(w, rnp.ones((1000,)))
+    assert w._data.ctypes.data == place and w.tolist() == [2] * 1000
+
+
+def test_lower_and_explain():
+    f = relay.function(lambda x, n: rnp.sin(x) * n, static_argnames="n")
+    assert f.lower(relay.f32[2, 3], 2.0).text.strip().endswith("def @main(%x: Tensor[(2, 3), float32]) {\n  %0 = sin(%x);\n  multiply(%0, 2f)\n}")
+    assert f.programs == 0 and f.lower(rnp.ones((2, 3)), 2.0).compile()(np.zeros((2, 3), "float32")).shape == (2, 3)
+    told = f.explain(rnp.ones((2, 3)), 2.0)
+    assert [kernel["calls"] for kernel in told.kernels] == [1] and told.compile_seconds > 0 and "@main" in told.text
+    assert "f(" not in str(told) and str(told).startswith("<lambda>(x: Tensor[(2, 3), float32])\ntraced in") and "<table>" in told._repr_html_()
+    assert "sin" in f.lower(rnp.ones((2, 3)), 2.0)._repr_html_() and not f.explain(relay.f32[2, 3], 2.0).measured
+
+
+# Sizes that are named
+
+
+def test_one_program_for_all_extents():
+    @relay.function
+    def f(x: relay.f32["n", 4], y: relay.f32["n"]):
+        n = x.shape[0]
+        centred = x - x.mean(axis=0)
+        return centred.T @ centred / (n - 1), x.reshape(n * 2, 2), rnp.zeros((n,)) + y, rnp.concatenate([x, x[1:]]), x.at[0].set(1.0), x * y[:, None], rnp.arange(n)
+
+    for n in (2, 3, 7):
+        x, y = np.random.default_rng(n).normal(size=(n, 4)).astype("float32"), np.ones(n, "float32")
+        found = f(x, y)
+        np.testing.assert_allclose(np.asarray(found[0]), np.cov(x.T), rtol=1e-4, atol=1e-6)
+        assert [one.shape for one in found] == [(4, 4), (2 * n, 2), (n,), (2 * n - 1, 4), (n, 4), (n, 4), (n,)] and found[6].tolist() == list(range(n))
+    assert f.programs == 1
+    with pytest.raises(TypeError, match=r"y is annotated as float32\['n'\], and given as float32\[3\], where n is 2"):
+        f(rnp.ones((2, 4)), rnp.ones((3,)))
+    with pytest.raises(TypeError, match=r"x is annotated as float32\['n', 4\], and given as float64\[2, 4\]"):
+        f(np.ones((2, 4)), rnp.ones((2,)))
+    assert "Tensor[(n, 4), float32]" in f.lower(relay.f32["n", 4], relay.f32["n"]).text
+
+
+def test_an_extent_is_no_number_of_python():
+    @relay.function
+    def f(x: relay.f32["n"]):
+        return rnp.zeros((3,))[: int(x.shape[0])]
+
+    with pytest.raises(relay.TraceError, match="the extent n is not known"):
+        f(rnp.ones((2,)))
+    with pytest.raises(TypeError, match="a number or a name"):
+        relay.f32[1.5]
+
+
+def test_loops_and_gradients_over_named_extents():
+    @relay.function
+    def total(x: relay.f32["n", 2]):
+        carry = rnp.zeros((2,))
+        for row in x:
+            carry = carry * 0.5 + row
+        return carry
+
+    for n in (1, 4):
+        x = np.arange(2 * n, dtype="float32").reshape(n, 2)
+        expected = np.zeros(2)
+        for row in x:
+            expected = expected * 0.5 + row
+        np.testing.assert_allclose(np.asarray(total(x)), expected)
+    assert total.programs == 1
+
+    @relay.function
+    def slope(x: relay.f32["n"]):
+        return relay.grad(lambda v: (v**2).mean())(x)
+
+    assert slope(rnp.asarray([1.0, 2.0])).tolist() == [1, 2] and slope(rnp.asarray([3.0])).tolist() == [6] and slope.programs == 1
+
+
+# Control flow
+
+
+def test_cond_switch_and_loops():
+    def f(x, n):
+        a = relay.cond(x.sum() > 0, lambda v: v * 2, lambda v: v - 1, x)
+        b = relay.switch(n, [lambda: 10.0, lambda: 20.0, lambda: 30.0])
+        c = relay.fori_loop(0, n, lambda i, v: v + i, x)
+        d = relay.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 2), (0, x))
+        e = relay.scan(lambda carry, row: (carry + row, carry * row), 0.0, x)
+        g = relay.functions.map(lambda row: row * row, x)
+        return a, b, c, d, e, g
+
+    compiled = relay.function(f)
+    for x in ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]):
+        for n in (0, 1, 5):
+            found, expected = values(compiled(rnp.asarray(x), n)), values(f(rnp.asarray(x), n))
+            assert found == expected
+            assert found[1] == [10, 20, 30][min(n, 2)] and found[3][0] == max(n, 0) and found[5] == [one * one for one in x]
+            assert found[4] == (sum(x), [0.0, x[0] * x[1], (x[0] + x[1]) * x[2]])
+
+
+def test_scan_with_trees_lengths_and_in_reverse():
+    xs = {"a": rnp.asarray([1.0, 2.0, 3.0]), "b": rnp.asarray([[1], [2], [3]])}
+    carry, ys = relay.scan(lambda c, x: ((c[0] + x["a"], c[1]), {"sum": c[0], "b": x["b"] * 2}), (0, 5), xs, reverse=True)
+    assert values(carry) == (6, 5) and values(ys) == {"sum": [5, 3, 0], "b": [[2], [4], [6]]}
+    assert values(relay.scan(lambda c, _: (c * 2, c), 1, None, length=4)) == (16, [1, 2, 4, 8])
+    with pytest.raises(ValueError, match="needs xs or a length"):
+        relay.scan(lambda c, x: (c, x), 0)
+    with pytest.raises(ValueError, match="3 and 2 elements"):
+        relay.scan(lambda c, x: (c, x), 0, (rnp.ones((3,)), rnp.ones((2,))))
+
+
+def test_statements_of_python_become_control_flow():
+    @relay.function
+    def f(x, n):
+        if x.sum() > 3 and n > 0:
+            y, label = x * 2, "big"
+        elif not x[0] < 0:
+            y, label = x - 1, "big"
+        else:
+            y, label = -x, "big"
+        total = 0.0
+        for row in y:
+            total += row * row
+        i = 0
+        while i < n and total < 1e6:
+            total = total * 1.5
+            i += 1
+        for k in range(n):
+            total = total + k
+        sign = 1 if total > 100 else -1
+        return y, total, i, sign, 0 < x[0] < 2, label
+
+    def reference(x, n):
+        y = x * 2 if x.sum() > 3 and n > 0 else x - 1 if not x[0] < 0 else -x
+        total, i = float((y * y).sum()), 0
+        while i < n and total < 1e6:
+            total, i = total * 1.5, i + 1
+        total += sum(range(n))
+        return y, total, i, 1 if total > 100 else -1, bool(0 < x[0] < 2), "big"
+
+    for x in ([1.0, 2.0, 3.0], [0.0, 1.0, 1.0], [-1.0, 0.0, 0.0]):
+        for n in (0, 3, 100):
+            found, expected = f(np.array(x, "float32"), n), reference(np.array(x), n)
+            for one, other in zip(found, expected):
+                np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5) if not isinstance(one, str) else None
+            assert found[5] == "big"
+    assert f.programs == 1
+
+
+def test_a_branch_may_return():
+    @relay.function
+    def f(x):
+        if x > 10:
+            return x
+        y = x * 2
+        if y > 4:
+            return y
+        return y - 1
+
+    assert [f(float(x)).item() for x in (20, 3, 1)] == [20, 6, 1] and f.programs == 1
+
+
+def test_python_decides_what_it_can():
+    @relay.function
+    def f(x, layers=(1, 2), flag=None):
+        for i, layer in enumerate(layers):
+            if flag is not None and i == 0:
+                continue
+            x = x * layer
+        while len(x.shape) < 3:
+            x = x[None]
+        return x
+
+    assert f(rnp.ones((2,))).shape == (1, 1, 2) and f(rnp.ones((2,))).tolist() == [[[2, 2]]]
+
+
+def test_functions_inside_of_functions_have_control_flow_too():
+    @relay.function
+    def f(x):
+        def step(v):
+            if v > 0:
+                return v - 1
+            return v
+
+        limit = rnp.asarray(0.5)
+        return relay.while_loop(lambda v: v > limit, step, x)
+
+    assert f(3.2).item() == pytest.approx(0.2, abs=1e-5)
+
+
+SCALE = 2.0
+
+
+def test_globals_and_closures_stay_what_they_are():
+    global SCALE
+    shift = 1.0
+
+    def f(x):
+        if x > 0:
+            x = x * SCALE + shift
+        return x
+
+    assert relay.function(f)(2.0).item() == 5
+    shift, SCALE = 2.0, 3.0
+    assert relay.function(f)(2.0).item() == 8
+    SCALE = 2.0
+
+
+def test_carried_dtypes_widen():
+    f = relay.function(lambda x: relay.fori_loop(0, 3, lambda i, total: total + x, 0))
+    assert f(rnp.asarray([1.5, 2.0])[0]).dtype == "float32" and f(rnp.asarray(1.5)).item() == 4.5
+    with pytest.raises(relay.TraceError, match="is int32 before a turn of a loop and float32 after it"):
+        relay.fori_loop(0, 3, lambda i, total: total + 0.5, rnp.asarray(1))
+
+
+# Gradients
+
+
+def test_gradients_of_python_functions():
+    f = lambda x: (x**3).sum()  # noqa: E731
+    x = rnp.asarray([1.0, 2.0, 3.0])
+    assert relay.grad(f)(x).tolist() == [3, 12, 27]
+    value, slope = relay.value_and_grad(f)(x)
+    assert value.item() == 36 and slope.tolist() == [3, 12, 27]
+    assert relay.grad(relay.grad(lambda v: v**3))(2.0).item() == 12 and np.asarray(relay.hessian(f)(x)).tolist() == np.diag([6, 12, 18]).tolist()
+    assert values(relay.jvp(lambda a, b: a * b, (x, x), (rnp.ones((3,)), rnp.zeros((3,))))) == ([1, 4, 9], [1, 2, 3])
+    out, pull = relay.vjp(lambda a, b: {"p": a * b}, x, x)
+    assert values(out) == {"p": [1, 4, 9]} and values(pull({"p": rnp.ones((3,))})) == ([1, 2, 3], [1, 2, 3])
+    assert np.asarray(relay.jacobian(lambda v: v * v[0])(x)).tolist() == [[2, 0, 0], [2, 1, 0], [3, 0, 1]]
+    step = relay.function(lambda w, x: w - 0.1 * relay.grad(lambda w: ((w * x) ** 2).sum())(w))
+    assert step(x, x).tolist() == pytest.approx([0.8, 0.4, -2.4])
+
+
+def test_gradients_of_trees_of_several_arguments_and_with_more_results():
+    def loss(params, x, y):
+        error = x @ params["w"] + params["b"] - y
+        return (error**2).mean(), {"error": error}
+
+    params = {"w": rnp.ones((2,)), "b": rnp.asarray(0.0)}
+    x, y = rnp.asarray([[1.0, 2.0], [3.0, 4.0]]), rnp.asarray([1.0, 1.0])
+    slopes, more = relay.grad(loss, has_aux=True)(params, x, y)
+    assert values(slopes) == {"b": 8, "w": [20, 28]} and values(more) == {"error": [2, 6]}
+    (value, more), slopes = relay.value_and_grad(loss, argnums=(0, 1), has_aux=True)(params, x, y)
+    assert value.item() == 20 and values(slopes[1]) == [[2, 2], [6, 6]]
+
+
+def test_gradients_through_control_flow():
+    def f(x):
+        if x.sum() > 0:
+            y = x * x
+        else:
+            y = x * 3
+        for _ in range(3):
+            y = y * 2
+        i = 0
+        while y.sum() < 1000:
+            y = y * 2
+            i += 1
+        return y.sum()
+
+    assert relay.grad(f)(rnp.asarray([1.0, 2.0])).tolist() == [512, 1024]
+    assert relay.grad(lambda x: relay.scan(lambda c, a: (c * a, c), 1.0, x)[0])(rnp.asarray([1.0, 2.0, 3.0])).tolist() == [6, 3, 2]
+    assert relay.grad(lambda x: (relay.functions.stop_gradient(x) * x).sum())(rnp.asarray([3.0])).tolist() == [3]
+    # Where one arm has no derivative, the other one's is the result.
+    assert relay.grad(lambda x: rnp.log1p(x))(0.0).item() == 1 and relay.grad(lambda x: rnp.expm1(x))(0.0).item() == 1
+
+
+def test_what_has_no_gradient_is_refused():
+    x = rnp.asarray([1.0, 2.0])
+    with pytest.raises(TypeError, match=r"this one gives an array of float32\[2\]"):
+        relay.grad(lambda v: v)(x)
+    with pytest.raises(TypeError, match="argument 1 is one of int32"):
+        relay.grad(lambda v: v.sum() * 1.0)(rnp.asarray([1, 2]))
+    with pytest.raises(TypeError, match="has_aux=True"):
+        relay.grad(lambda v: (v.sum(), v))(x)
+    with pytest.raises(ValueError, match="no argument at 2"):
+        relay.grad(lambda v: v.sum(), argnums=2)(x)
+    with pytest.raises(TypeError, match="gradient one of"):
+        relay.vjp(lambda v: v, x)[1](rnp.ones((3,)))
+
+
+# Random numbers
+
+
+def test_random_numbers_by_keys():
+    key = relay.random.key(7)
+    one, two = relay.random.split(key)
+    assert relay.random.uniform(one, (4,)).tolist() == relay.random.uniform(one, (4,)).tolist() != relay.random.uniform(two, (4,)).tolist()
+    assert len({tuple(row) for row in relay.random.split(key, 5).tolist()}) == 5
+
+    @relay.function
+    def draw(key):
+        a, b, c, d = relay.random.split(key, 4)
+        return (relay.random.normal(a, (20000,)), relay.random.uniform(b, (20000,), minval=2.0, maxval=4.0), relay.random.randint(c, (20000,), -2, 3),
+                relay.random.bernoulli(d, 0.25, (20000,)))  # fmt: skip
+
+    normal, uniform, integers, coins = map(np.asarray, draw(key))
+    assert abs(normal.mean()) < 0.03 and abs(normal.std() - 1) < 0.03 and 2 <= uniform.min() < uniform.max() < 4 and abs(uniform.mean() - 3) < 0.02
+    assert set(integers.tolist()) == {-2, -1, 0, 1, 2} and abs(coins.mean() - 0.25) < 0.02
+    assert sorted(relay.random.permutation(one, 9).tolist()) == list(range(9)) and sorted(relay.random.choice(one, 5, (5,), replace=False).tolist()) == list(range(5))
+    weighted = relay.random.choice(one, rnp.asarray([10, 20, 30]), (500,), p=rnp.asarray([0.0, 0.9, 0.1])).tolist()
+    assert set(weighted) == {20, 30} and weighted.count(20) > 400
+    drawn = relay.random.categorical(one, rnp.asarray([[0.0, 50.0], [50.0, 0.0]]))
+    assert drawn.tolist() == [1, 0] and relay.random.fold_in(key, 1).tolist() != relay.random.fold_in(key, 2).tolist()
+    with pytest.raises(TypeError, match="a key of relay.random.key"):
+        relay.random.normal(rnp.ones((3,)), (2,))
+
+
+# Errors
+
+
+def trace_error(f, *args):
+    with pytest.raises(relay.TraceError) as error:
+        f(*args)
+    return str(error.value)
+
+
+def test_an_operator_that_does_not_fit_names_the_line():
+    @relay.function
+    def f(x):
+        y = x + 1
+        return y + rnp.zeros((4,))  # the wrong one
+
+    with pytest.raises(relay.RelayError, match="Broadcast cannot hold") as error:
+        f(rnp.ones((3,)))
+    assert "# the wrong one" in str(error.value) and f'File "{__file__}"' in str(error.value)
+    assert lines_of(error)[-1].endswith("# the wrong one")
+
+
+def test_values_of_traced_arrays_are_asked_for_in_vain():
+    x = rnp.ones((3,))
+    plain = lambda fn: relay.function(fn, control_flow=False)  # noqa: E731
+    text = trace_error(plain(lambda x: 1 if x.sum() > 0 else 2), x)
+    assert text.startswith("the truth value of a traced array of bool[] is not known") and "relay.cond" in text and "x.sum() > 0" in text
+    assert "relay.fori_loop" in trace_error(plain(lambda x, n: [x for _ in range(n)]), x, 3)
+    assert "relay.numpy's functions" in trace_error(plain(lambda x: float(x[0])), x)
+    assert "np.asarray" in trace_error(plain(lambda x: np.asarray(x)), x)
+    assert "static_argnames" in trace_error(plain(lambda x, n: rnp.zeros((n,))), x, 3)
+    assert "static_argnames" in trace_error(plain(lambda x, n: x.reshape(n)), x, 3)
+    assert "dynamic_slice" in trace_error(plain(lambda x, n: x[:n]), x, 2)
+    assert "Return the array" in trace_error(plain(lambda x: x.item()), x)
+
+
+def test_loops_that_cannot_be_say_why():
+    @relay.function
+    def grows(x):
+        while x.sum() < 10:
+            x = rnp.concatenate([x, x])
+        return x
+
+    assert trace_error(grows, rnp.ones((3,))).startswith("x has the shape (3,) before a turn of a loop and (6,) after it")
+
+    @relay.function
+    def breaks(x, n):
+        for i in range(n):
+            if i > 3:
+                break
+            x = x + i
+        return x
+
+    assert "left by break" in trace_error(breaks, rnp.ones((3,)), 9)
+
+    @relay.function
+    def differs(x):
+        if x.sum() > 0:
+            y = x
+        else:
+            y = rnp.ones((4,))
+        return y
+
+    assert trace_error(differs, rnp.ones((3,))).startswith("y is an array of float32[3] in one branch and of float32[4] in the other")
+
+    @relay.function
+    def one_side(x):
+        if x.sum() > 0:
+            y = x
+        return y
+
+    with pytest.raises(UnboundLocalError, match="'y'"):
+        one_side(rnp.ones((3,)))
+
+
+def test_leaked_arrays_say_where_they_come_from():
+    kept = []
+
+    @relay.function
+    def f(x):
+        kept.append(x * 2)  # kept here
+        return x
+
+    f(rnp.ones((3,)))
+    text = trace_error(relay.function(lambda x: x + kept[0]), rnp.ones((3,)))
+    assert "was kept after the function f was traced" in text and f'"{__file__}", line' in text
+    assert "was kept after" in trace_error(lambda: kept[0] + 1) and "was kept after" in trace_error(f, kept[0])
+
+
+def test_endless_recursion_is_explained():
+    @relay.function(control_flow=False)
+    def f(x):
+        return f(x)
+
+    with pytest.raises(RecursionError, match="relay.while_loop"):
+        f(1.0)
+
+
+def test_traced_arrays_show_their_type():
+    seen = []
+    relay.function(lambda x: seen.append(repr(x)) or x)(rnp.ones((2, 3)))
+    assert seen == ["Traced<float32[2, 3]>"] and repr(rnp.asarray([1.0])) == "Array([1.], dtype=float32)"
+
+
+def test_dynamic_slices():
+    x = rnp.arange(10)
+    f = relay.function(lambda x, i: (relay.functions.dynamic_slice(x, (i,), (3,)), relay.functions.dynamic_update_slice(x, rnp.asarray([7, 8]), (i,))))
+    for i, first in ((2, 2), (9, 7), (-2, 7)):
+        assert f(x, i)[0].tolist() == list(range(first, first + 3))
+    assert f(x, 4)[1].tolist() == [0, 1, 2, 3, 7, 8, 6, 7, 8, 9]
