@@ -203,12 +203,20 @@ def _along_some(fn: Function, chosen: Sequence[int]) -> Function:
     return Function([*params[:count], *(params[count + place] for place in chosen)], _called(fn, [*params[:count], *directions]))
 
 
+@overload
 def vmap(fn: Function | GlobalVar | str, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None,
-         mod: IRModule | None = None) -> Function:
+         mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Callable[..., Any]: ...
+
+
+def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None, mod: IRModule | None = None) -> Any:
     """`fn` for many lanes at once: a function on tensors with one more axis, which has an entry for each lane.
 
     Args:
-        fn: The function of one lane.
+        fn: The function of one lane. Of a function of Python, the result is one, too; its arguments may be trees, and so may their axes.
         in_axes: The place of the axis of lanes in the parameters: an integer or None for all of them, or a sequence with an entry for each.
             None says that all lanes share the parameter. The entry of a tuple may be a sequence again, with an entry for each field; in
             values of data types the axis is the first one of each tensor.
@@ -225,6 +233,10 @@ def vmap(fn: Function | GlobalVar | str, in_axes: Any = 0, out_axes: Any = 0, ax
 
         each = relay.vmap(relay.grad(loss, 0), in_axes=(None, 0, 0))  # a gradient for each example
     """
+    if _is_python(fn):
+        from .functions import lanes
+
+        return lanes.vmap(fn, in_axes, out_axes, axis_size)
     function, module = _function(fn, mod)
     count = len(function.params)
     entries = [in_axes] * count if in_axes is None or isinstance(in_axes, int) else list(require_list("in_axes", in_axes))

@@ -406,6 +406,49 @@ def test_gradients_of_python_functions():
     assert step(x, x).tolist() == pytest.approx([0.8, 0.4, -2.4])
 
 
+def test_lanes():
+    x = rnp.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    w = rnp.asarray([10.0, 1.0])
+    assert relay.vmap(lambda row: row.sum())(x).tolist() == [3, 7, 11]
+    assert relay.vmap(lambda row, w: row @ w, in_axes=(0, None))(x, w).tolist() == [12, 34, 56]
+    assert relay.vmap(lambda column: column * 2, in_axes=1, out_axes=1)(x).tolist() == (x * 2).tolist()
+    each = relay.vmap(relay.grad(lambda w, row: (row @ w) ** 2), in_axes=(None, 0))
+    assert np.asarray(each(w, x)).tolist() == [[24, 48], [204, 272], [560, 672]]
+    found = relay.vmap(lambda p, k: {"s": p["a"] + k, "t": p["b"]}, in_axes=({"a": 0, "b": None}, None), out_axes={"s": 0, "t": None})(
+        {"a": x, "b": w}, 1.0
+    )
+    assert found["s"].tolist() == (x + 1).tolist() and found["t"].tolist() == w.tolist()
+    # A loop goes on while any lane does; a condition of lanes is a choice.
+    halved = relay.vmap(lambda v: relay.while_loop(lambda s: s > 1, lambda s: s / 2, v))(rnp.asarray([8.0, 3.0, 0.5]))
+    assert halved.tolist() == [1, 0.75, 0.5]
+    assert relay.vmap(lambda v: relay.cond(v > 2, lambda: v, lambda: -v))(rnp.asarray([1.0, 3.0])).tolist() == [-1, 3]
+    assert relay.function(lambda x: relay.vmap(relay.vmap(lambda v: v + 1))(x))(x).tolist() == (x + 1).tolist()
+    assert relay.vmap(lambda: rnp.ones((2,)), axis_size=3)().tolist() == [[1, 1]] * 3
+
+    @relay.function
+    def sums(x: relay.f32["n", 2]):  # noqa: F821
+        return relay.vmap(lambda row: row.sum())(x)
+
+    assert sums(x).tolist() == [3, 7, 11] and sums(x[:1]).tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "text"),
+    [
+        (lambda x: relay.vmap(lambda v: v, in_axes=(0, 0))(x), ValueError, "in_axes has 2 entries for 1 arguments"),
+        (lambda x: relay.vmap(lambda v: v, in_axes=None)(x), ValueError, "give axis_size"),
+        (lambda x: relay.vmap(lambda v, w: v + w)(x, rnp.ones((3,))), ValueError, "arguments differ in their number of lanes: 2, 3"),
+        (lambda x: relay.vmap(lambda v: v, in_axes=3)(x), ValueError, "axis 3 of an array of 1 dimensions"),
+        (lambda x: relay.vmap(lambda v: v, in_axes=("a",))(x), TypeError, "in_axes is made of integers, None and trees of them, not str"),
+        (lambda x: relay.vmap(lambda v: v, in_axes=({"a": 0},))(x), ValueError, "in_axes has another form"),
+        (lambda x: relay.vmap(lambda v: v, out_axes=(0, 0))(x), ValueError, "out_axes has another form"),
+    ],
+)
+def test_lanes_that_are_none(act, error, text):
+    with pytest.raises(error, match=text):
+        act(rnp.asarray([1.0, 2.0]))
+
+
 def test_gradients_of_trees_of_several_arguments_and_with_more_results():
     def loss(params, x, y):
         error = x @ params["w"] + params["b"] - y
