@@ -19,6 +19,7 @@ from .tokens import Vocabulary
 _ROWS = 256  # a cache grows by so many positions
 _CHUNK = 512  # tokens of a prompt that are read at a time
 _FEW = 3  # so few tokens are read one after the other, which unpacks no whole matrix
+_LONGER = "def @main(%old: Tensor[(c, {columns}), float32], %new: Tensor[(m, {columns}), float32]) {{ concatenate((%old, %new), axis=0) }}"
 _BURST = 8  # tokens that are written between two looks of the caller
 
 
@@ -227,14 +228,12 @@ class Generation:
         capacity = min(-(-positions // _ROWS) * _ROWS, -(-context // _ROWS) * _ROWS)
         columns = self.model.config.kv_heads * self.model.config.head_size
 
-        def grown(old: Any) -> np.ndarray[Any, Any]:
-            new = np.zeros((capacity, columns), "float32")
-            if old is not None:
-                new[: self._capacity] = np.asarray(old)
-            return new
-
-        old = self._caches or [(None, None)] * self.model.config.layers
-        self._caches = tuple((grown(keys), grown(values)) for keys, values in old)
+        # What a program gave it may write to; an array of NumPy it would copy first.
+        longer = execution.compile(parse(_LONGER.format(columns=columns)), threads=1)
+        empty = np.zeros((0, columns), "float32")
+        rows = np.zeros((capacity - self._capacity, columns), "float32")
+        old = self._caches or [(empty, empty)] * self.model.config.layers
+        self._caches = tuple((longer(keys, rows), longer(values, rows)) for keys, values in old)
         self._slots = np.arange(capacity, dtype="int32")
         self._capacity = capacity
 
