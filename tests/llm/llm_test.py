@@ -175,6 +175,49 @@ def test_damaged_gguf(change, message, tmp_path):
         llm.load(path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("llama.block_count", 4, "has no weights of layer 3 of 4"),
+        ("llama.block_count", 2**31, "a model has 1 to 10000 for layers, not 2147483648"),
+        ("llama.block_count", "three", "for layers, not 'three'"),
+        ("llama.attention.head_count", 0, "one head of attention or more"),
+        ("llama.attention.head_count_kv", 3, "4 heads cannot share keys of 3 heads"),
+        ("llama.embedding_length", 32, "the weight embedding of the model has the extents"),
+        ("llama.feed_forward_length", 97, "the weight gate of layer 0 has the extents"),
+        ("llama.rope.dimension_count", 5, "5 numbers of heads of 16 cannot be turned in pairs"),
+        ("llama.attention.layer_norm_rms_epsilon", float("nan"), "epsilon of a model is a number of 0 or more"),
+        ("llama.rope.scaling.type", "yarn", "positions are scaled by the method yarn"),
+        ("tokenizer.ggml.tokens", ["a"], "the weight embedding of the model has the extents"),
+        ("general.alignment", 0, "general.alignment is 0"),
+    ],
+)
+def test_numbers_that_no_model_has(key, value, message, tmp_path):
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(models.gguf({**FIELDS, key: value}, llama_tensors()))
+    with pytest.raises(ValueError, match=message):
+        llm.load(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("num_hidden_layers", 4, "has no weights of layer 3 of 4"),
+        ("num_hidden_layers", "x", "for layers, not 'x'"),
+        ("num_attention_heads", 0, "config.json: integer "),
+        ("hidden_size", [64], "config.json: "),
+        ("rope_scaling", {"rope_type": "yarn"}, "scaled by the method yarn"),
+        ("intermediate_size", 50, "the weight gate of layer 0 has the extents"),
+    ],
+)
+def test_configurations_that_no_model_has(key, value, message, tmp_path):
+    folder = folder_of("llama", tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "head_dim": None, "rope_parameters": None, key: value}))
+    with pytest.raises(ValueError, match=message):
+        llm.load(folder)
+
+
 def test_gguf_with_any_byte_changed_never_crashes(tmp_path):
     whole = bytearray(models.gguf({**FIELDS, "tokenizer.ggml.tokens": ["a", "b"]}, {"output_norm.weight": ("F32", (64,), bytes(256))}))
     path = tmp_path / "bad.gguf"

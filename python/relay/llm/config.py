@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -39,6 +40,27 @@ class Config:
     window: int = 0  # positions that a layer with a window sees; 0: all
     window_every: int = 0  # of so many layers in a row the last one sees all, the others have windows; 0: none has one
     window_base: float = 0.0  # of the rotations in layers with windows, if another
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers that no model has."""
+        whole = {
+            "layers": (1, 10_000), "width": (1, 1 << 20), "heads": (1, 1 << 16), "kv_heads": (1, 1 << 16), "head_size": (1, 1 << 16),
+            "hidden": (1, 1 << 24), "vocabulary": (1, 1 << 28), "context": (1, 1 << 30), "rotated": (0, 1 << 16), "window": (0, 1 << 30),
+            "window_every": (0, 1 << 30),
+        }  # fmt: skip
+        for name, (least, most) in whole.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise ValueError(f"a model has {least} to {most} for {name}, not {value!r}")
+        for name in ("epsilon", "base", "stretch", "embedding_scale", "score_cap", "attention_cap", "attention_scale", "window_base"):
+            if not math.isfinite(getattr(self, name)) or getattr(self, name) < 0:
+                raise ValueError(f"{name} of a model is a number of 0 or more, not {getattr(self, name)!r}")
+        if self.heads % self.kv_heads != 0:
+            raise ValueError(f"{self.heads} heads cannot share keys of {self.kv_heads} heads alike")
+        if self.rotated % 2 != 0 or self.rotated > self.head_size:
+            raise ValueError(f"{self.rotated} numbers of heads of {self.head_size} cannot be turned in pairs")
+        if self.base == 0 or self.stretch == 0:
+            raise ValueError("base and stretch of positions are above 0")
 
     @property
     def scale(self) -> float:

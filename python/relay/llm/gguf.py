@@ -74,6 +74,15 @@ class GGUFModel(GGUFContainer):
 
     def config(self) -> Config:
         """The numbers of the model."""
+        try:
+            return self._config()
+        except UnsupportedModel:
+            raise
+        except (TypeError, ValueError) as error:
+            message = str(error)
+            raise ValueError(message if self.path in message else f"{self.path}: {message}") from None
+
+    def _config(self) -> Config:
         kind = self.field("general.architecture")
         if kind not in _ARCHITECTURES:
             raise UnsupportedModel(f"{self.path} holds a model of architecture {kind}; known are {', '.join(sorted(_ARCHITECTURES))}")
@@ -83,6 +92,8 @@ class GGUFModel(GGUFContainer):
 
         switches = dict(_ARCHITECTURES[kind])
         heads, width = number("attention.head_count"), number("embedding_length")
+        if heads == 0:
+            raise ValueError(f"{self.path}: a model has one head of attention or more")
         if isinstance(heads, list):
             raise UnsupportedModel(f"{self.path}: layers have different numbers of heads")
         size = number("attention.key_length", width // heads)
@@ -127,6 +138,8 @@ class GGUFModel(GGUFContainer):
         layers = []
         for i in range(config.layers):
             layers.append(self._layer(config, i))
+            if not layers[-1]:
+                raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
             self.forget_pages()  # weights in blocks were copied, taken apart
         return whole, layers
 
@@ -148,7 +161,7 @@ class GGUFModel(GGUFContainer):
                 parts[part] = matrix.rows(int(ends[i]), int(ends[i + 1]))
                 if bias is not None:
                     parts[part + "_bias"] = np.array(bias[int(ends[i]) : int(ends[i + 1])])
-        if config.gated and "gate" not in parts:
+        if config.gated and "gate" not in parts and isinstance(parts.get("up"), Matrix):
             both = parts["up"]
             parts["gate"], parts["up"] = both.rows(0, config.hidden), both.rows(config.hidden, 2 * config.hidden)
         return parts

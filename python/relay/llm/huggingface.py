@@ -86,6 +86,15 @@ class ModelFolder:
 
     def config(self) -> Config:
         """The numbers of the model."""
+        try:
+            return self._config()
+        except UnsupportedModel:
+            raise
+        except (TypeError, ValueError, KeyError, AttributeError, ZeroDivisionError, OverflowError) as error:
+            message = str(error)
+            raise ValueError(message if str(self.path) in message else f"{self.path / 'config.json'}: {message}") from None
+
+    def _config(self) -> Config:
         s = self.settings
 
         def number(*names: str, default: Any = None) -> Any:
@@ -183,13 +192,18 @@ class ModelFolder:
             if gpt2
             else [("embed_tokens.weight", "embedding"), ("norm.weight", "norm")]
         )
-        whole = {place: self._weight(root + name) for name, place in names}
+        whole: dict[str, Any] = {place: self._weight(root + name) for name, place in names}
         if "lm_head.weight" in self.tensors and not self.settings.get("tie_word_embeddings", gpt2 or self.kind.startswith("gemma")):
             whole["output"] = self._weight("lm_head.weight")
         if self._llama3:
             whole["rotation_factors"] = _llama3_factors(config, self._llama3)
         layers = f"{root}{'h' if gpt2 else 'layers'}."
-        return whole, [self._layer(config, f"{layers}{i}.") for i in range(config.layers)]
+        found = []
+        for i in range(config.layers):
+            found.append(self._layer(config, f"{layers}{i}."))
+            if not found[-1]:
+                raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
+        return whole, found
 
     def _layer(self, config: Config, root: str) -> dict[str, Any]:
         parts: dict[str, Any] = {}

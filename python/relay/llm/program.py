@@ -50,10 +50,45 @@ def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+def check_weights(config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> None:
+    """Raises ValueError for a weight that is missing or has other extents than the numbers of the model say."""
+    c = config
+    queries, keys = c.heads * c.head_size, c.kv_heads * c.head_size
+    of_layer: dict[str, tuple[int, ...]] = {
+        "attention_norm": (c.width,), "q": (queries, c.width), "k": (keys, c.width), "v": (keys, c.width), "o": (c.width, queries),
+        "network_norm": (c.width,), "up": (c.hidden, c.width), "down": (c.width, c.hidden),
+    }  # fmt: skip
+    if c.gated:
+        of_layer["gate"] = (c.hidden, c.width)
+    if c.norm_heads:
+        of_layer.update(q_norm=(c.head_size,), k_norm=(c.head_size,))
+    if c.norm_results:
+        of_layer.update(attention_result_norm=(c.width,), network_result_norm=(c.width,))
+    of_whole: dict[str, tuple[int, ...]] = {"embedding": (c.vocabulary, c.width), "norm": (c.width,)}
+    if c.positions == "table":
+        of_whole["positions"] = (c.context, c.width)
+    optional: dict[str, tuple[int, ...]] = {"output": (c.vocabulary, c.width), "rotation_factors": (c.rotated // 2,)}
+    if c.norm == "layer":
+        of_whole["norm_bias"] = (c.width,)
+        of_layer.update(attention_norm_bias=(c.width,), network_norm_bias=(c.width,))
+    for what, found, wanted in [("the model", whole, of_whole), *((f"layer {i}", layer, of_layer) for i, layer in enumerate(layers))]:
+        for name, extents in wanted.items():
+            if name not in found:
+                raise ValueError(f"{what} has no weight {name}")
+        for name, weight in found.items():
+            expected = wanted.get(name, optional.get(name))
+            if expected is None and name.endswith("_bias"):
+                expected = wanted.get(name.removesuffix("_bias"), (0,))[:1]
+            extents = (weight.n, weight.k) if isinstance(weight, Matrix) else weight.shape
+            if expected is not None and extents != expected:
+                raise ValueError(f"the weight {name} of {what} has the extents {extents}, not {expected}")
+
+
 class Program:
     """Writes the functions of a model. `whole`: weights outside of the layers by name; `layers`: those of each layer."""
 
     def __init__(self, config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]):
+        check_weights(config, whole, layers)
         self.config = config
         self.whole = whole
         self.layers = [_joined(layer) for layer in layers]
