@@ -181,6 +181,39 @@ def test_compile_trains():
         agree(a.grad, b.grad)
 
 
+def test_compile_goes_around_an_operator_that_is_not_supported(monkeypatch):
+    torch._dynamo.reset()
+    from relay.frontend.torch import backend as module
+
+    parts = []
+    whole = module._whole
+    monkeypatch.setattr(module, "_whole", lambda graph: parts.append(graph) or whole(graph))
+
+    def around(x):
+        y = torch.relu(x @ x) * 2
+        return torch.linalg.svdvals(y).cumsum(0) + y.mean()
+
+    x = torch.randn(4, 4)
+    with pytest.warns(UserWarning, match="_linalg_svd"):
+        got = torch.compile(around, backend=backend)(x)
+    agree(got, around(x))
+    assert len(parts) == 2
+
+
+def test_compile_goes_around_a_call_that_is_not_supported():
+    torch._dynamo.reset()
+
+    def around(x):
+        values, places = torch.nn.functional.adaptive_max_pool1d(torch.relu(x) + 1, 3, return_indices=True)
+        return values * 2, places
+
+    x = torch.randn(1, 2, 7)
+    with pytest.warns(UserWarning, match="indices of adaptive_max_pool"):
+        got = torch.compile(around, backend=backend)(x)
+    for one, other in zip(got, around(x)):
+        agree(one, other)
+
+
 def test_compile_falls_back_with_a_warning():
     torch._dynamo.reset()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import Any, Callable
 
@@ -10,7 +11,7 @@ import torch
 from ..._core import RelayError
 from ...execution import compile as compile_module
 from .convert import decompositions
-from .program import convert_graph
+from .program import NodeError, convert_graph, known
 
 __all__ = ["relay"]
 
@@ -20,17 +21,13 @@ _warned: set[str] = set()
 def relay(graph_module: torch.fx.GraphModule, example_inputs: list[Any], **_: Any) -> Callable[..., Any]:
     """Compiles a graph of Dynamo; with gradients, the graphs of AOTAutograd for forward and backward.
 
-    A graph that Relay does not support runs in PyTorch, after one warning that says why.
+    Operators that Relay does not support run in PyTorch, and the graph is compiled around them, after one warning that says why.
     """
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
 
     def compiler(graph: torch.fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
-        try:
-            return make_boxed_func(_compiled(graph))
-        except (RelayError, NotImplementedError) as error:
-            _warn(str(error))
-            return make_boxed_func(graph.forward)
+        return make_boxed_func(_compiled(graph))
 
     backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=dict(decompositions().items()))
     return backend(graph_module, example_inputs)
@@ -42,7 +39,67 @@ def _warn(reason: str) -> None:
         warnings.warn(f"a part of the model runs in PyTorch, because Relay cannot take it:\n{reason}", stacklevel=3)
 
 
+# Graphs are taken apart anew so many times, each time without the operators that could not be converted.
+_TRIES = 64
+
+
 def _compiled(graph: torch.fx.GraphModule) -> Callable[..., Any]:
+    unknown = [node for node in graph.graph.nodes if node.op == "call_function" and not known(node.target)]
+    left = {node.name for node in unknown}
+    reasons = {f"the operator {node.target} of PyTorch is not supported": None for node in unknown}
+    made: Callable[..., Any] | None = None
+    for _ in range(_TRIES):
+        try:
+            made = _parts(graph, left) if left else _whole(graph)
+            break
+        except NodeError as error:
+            left.add(error.name)
+            reasons[str(error)] = None
+        except (RelayError, NotImplementedError) as error:
+            reasons[str(error)] = None
+            break
+    if reasons:
+        _warn("\n".join(reasons))
+    return graph.forward if made is None else made
+
+
+def _parts(graph: torch.fx.GraphModule, left: set[str]) -> Callable[..., Any]:
+    """The graph as few compiled parts, and PyTorch's own operators for the nodes that are left between them."""
+    from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    from torch.fx.passes.operator_support import OperatorSupportBase
+
+    class Support(OperatorSupportBase):  # type: ignore[misc]
+        def is_node_supported(self, submodules: Any, node: Any) -> bool:
+            source = node
+            while source.op == "call_function" and source.target is operator.getitem:
+                source = source.args[0]  # an element of a tuple stays with what makes the tuple
+            return source.op == "call_function" and source.name not in left
+
+    copied = torch.fx.Graph()
+    copied.output(copied.graph_copy(graph.graph, {}))
+    fused = CapabilityBasedPartitioner(torch.fx.GraphModule(graph, copied), Support(), allows_single_node_partition=False).partition_and_fuse()
+    for node in list(fused.graph.nodes):
+        if node.op == "call_module":
+            part = getattr(fused, node.target)
+            single = not isinstance(next(iter(reversed(part.graph.nodes))).args[0], (tuple, list))
+            setattr(fused, node.target, _Part(_whole(part), single))
+    fused.recompile()
+    return fused.forward
+
+
+class _Part(torch.nn.Module):
+    """A compiled part of a graph, called as a module."""
+
+    def __init__(self, run: Callable[..., Any], single: bool) -> None:
+        super().__init__()
+        self.run, self.single = run, single
+
+    def forward(self, *inputs: Any) -> Any:
+        results = self.run(*inputs)
+        return results[0] if self.single else tuple(results)
+
+
+def _whole(graph: torch.fx.GraphModule) -> Callable[..., Any]:
     mod, places = convert_graph(graph)
     used = [
         isinstance(node.meta.get("val"), (torch.Tensor, torch.SymInt)) for node in graph.graph.nodes if node.op == "placeholder"
@@ -63,8 +120,9 @@ def _compiled(graph: torch.fx.GraphModule) -> Callable[..., Any]:
 
 
 def _metas(graph: torch.fx.GraphModule) -> list[Any]:
-    output = next(node for node in graph.graph.nodes if node.op == "output").args[0]
-    return [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in output]
+    outputs = next(node for node in graph.graph.nodes if node.op == "output").args[0]
+    outputs = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in outputs]
 
 
 def _argument(item: Any) -> Any:

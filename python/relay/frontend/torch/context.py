@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import sympy
 import torch
 
 from ... import _core
-from ..._core import Call, Constant, Dim, Expr, Kind, NDArray, Span, TensorType, Tuple, TypeVar
+from ..._core import Call, Constant, Dim, Expr, Function, Kind, NDArray, Span, TensorType, Tuple, TupleGetItem, TypeVar, Var
 from ...expr import const
+from ...gradients import vjp
 
-__all__ = ["Context", "Value", "dtype_of", "place_of"]
+__all__ = ["Context", "Later", "Value", "dtype_of", "place_of"]
 
 _DTYPES = {
     torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16", torch.bool: "bool",
@@ -82,11 +83,21 @@ class Value:
         return [self.axis(axis) for axis in axes] if axes else list(range(self.rank))
 
 
+class Later:
+    """A result that is made when somebody uses it, because it costs much and mostly nobody does; `make` may raise NotImplementedError."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Expr]) -> None:
+        self.make = make
+
+
 class Context:
-    """One conversion: symbols and their expressions, and the node that is converted (`out` is its tensor, or tuple of tensors)."""
+    """One conversion: symbols and their expressions, and the node that is converted: its operator's `name`, `out`, its tensor or tuple of tensors."""
 
     def __init__(self) -> None:
         self.span = Span()
+        self.name = ""
         self.out: Any = None
         self.names: dict[Any, Dim] = {}
         self.extents: dict[Any, Expr] = {}
@@ -141,6 +152,15 @@ class Context:
         """The dtype of the node's first result."""
         out = self.out[0] if isinstance(self.out, (tuple, list)) else self.out
         return dtype_of(out.dtype)
+
+    def gradients(self, forward: Callable[..., Expr], values: Sequence[Value], grad: Value) -> list[Expr]:
+        """The gradients of values, given that of `forward(*values)`: Relay differentiates what the converter of the forward operator makes."""
+        params = [Var(f"value{i}", self.tensor_type(value.meta), self.span) for i, value in enumerate(values)]
+        made = forward(*(Value(param, value.meta) for param, value in zip(params, values)))
+        names = [dim.symbol for dim in self.names.values()]
+        both = vjp(Function(params, made, None, [name for name in names if name is not None]))
+        result = _core.substitute(both.body, dict(zip(both.params, [*(value.expr for value in values), grad.expr])))
+        return [TupleGetItem(TupleGetItem(result, 1, self.span), i, self.span) for i in range(len(params))]
 
     # Extents
 

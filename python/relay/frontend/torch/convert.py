@@ -13,14 +13,19 @@ from .program import convert_exported
 __all__ = ["decompositions", "exported", "scripted"]
 
 # Functions that Relay has an operator for, so that PyTorch need not take them apart.
-_KEPT = ("linear", "scaled_dot_product_attention", "gelu", "silu", "hardswish")
+_KEPT = ("linear.default", "scaled_dot_product_attention.default", "gelu.default", "silu.default", "hardswish.default", "upsample_bicubic2d.vec",
+         "upsample_bilinear2d.vec", "upsample_nearest2d.vec", "upsample_nearest1d.vec", "upsample_nearest3d.vec", "upsample_linear1d.vec",
+         "upsample_trilinear3d.vec", "_upsample_bilinear2d_aa.vec", "upsample_bicubic2d.default", "upsample_bilinear2d.default",
+         "upsample_nearest2d.default", "upsample_nearest1d.default", "upsample_nearest3d.default", "upsample_linear1d.default",
+         "upsample_trilinear3d.default")  # fmt: skip
 
 
 def decompositions() -> Any:
     """PyTorch's table of decompositions without those of operators that Relay has."""
     table = torch.export.default_decompositions()
     for name in _KEPT:
-        table.pop(getattr(torch.ops.aten, name).default, None)
+        packet, _, overload = name.partition(".")
+        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
     return table
 
 

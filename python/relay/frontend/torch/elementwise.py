@@ -25,8 +25,13 @@ def _one(ours: str) -> Any:
 
 
 _unary("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "log2", "log10",
-       "neg=negative", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "relu=nn.relu",
+       "neg=negative", "reciprocal", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "relu=nn.relu",
        "bitwise_not")  # fmt: skip
+
+
+@converter("aten.sign.default")
+def _sign(c: Context, this: Value) -> Any:
+    return this if this.dtype == "bool" else c.call("sign", this)
 
 
 def _pairs(table: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core import Expr
 from .context import Context, Value
+from .neural import convolved
 from .registry import converter
 
 __all__: list[str] = []
@@ -48,3 +49,36 @@ def _embedding(c: Context, grad_output: Value, indices: Value, num_weights: Any,
         kept = c.call("not_equal", c.reshape(where, [count, 1]), c.const(padding_idx, "int64"))
         rows = c.call("where", kept, rows, c.const(0, c.dtype))
     return c.call("scatter_nd", c.full(c.const(0, c.dtype), [num_weights, width]), where, rows, mode="add")
+
+
+@converter("aten.convolution_backward.default")
+def _convolution(c: Context, grad_output: Value, input: Value, weight: Value, stride: Any, padding: Any, dilation: Any,  # noqa: A002
+                 transposed: bool, output_padding: Any, groups: int, output_mask: Any) -> Any:  # fmt: skip
+    def forward(data: Value, kernel: Value) -> Expr:
+        return convolved(c, data, kernel, stride, padding, dilation, transposed, output_padding, groups)
+
+    data, kernel = c.gradients(forward, [input, weight], grad_output) if output_mask[0] or output_mask[1] else (None, None)
+    others = [axis for axis in range(grad_output.rank) if axis != 1]
+    bias = c.call("sum", grad_output, axis=others) if output_mask[2] else None
+    return data if output_mask[0] else None, kernel if output_mask[1] else None, bias
+
+
+@converter("aten.native_group_norm_backward.default")
+def _group_norm(c: Context, grad_out: Value, input: Value, mean: Value, rstd: Value, weight: Any, C: int, group: int,  # noqa: A002, N803
+                output_mask: Any) -> Any:  # fmt: skip
+    tail = [1] * (input.rank - 2)
+    grouped = c.call("reshape", input, newshape=[0, group, -1])
+    centre, spread = (c.call("expand_dims", part, axis=2) for part in (mean, rstd))
+    normal = c.call("multiply", c.call("subtract", grouped, centre), spread)
+    given = grad_out.expr if weight is None else c.call("multiply", grad_out, c.call("reshape", weight, newshape=[C, *tail]))
+    rows = c.call("reshape", given, newshape=[0, group, -1])
+
+    def average(value: Expr) -> Expr:
+        return c.call("mean", value, axis=[2], keepdims=True)
+
+    # As in a layer norm, what changes the mean or the spread of a group changes nothing else.
+    along = c.call("multiply", normal, average(c.call("multiply", rows, normal)))
+    data = c.call("multiply", c.call("subtract", c.call("subtract", rows, average(rows)), along), spread)
+    others = [axis for axis in range(input.rank) if axis != 1]
+    scale = c.call("sum", c.call("multiply", grad_out, c.reshape(normal, input.shape)), axis=others) if output_mask[1] else None
+    return (c.reshape(data, input.shape) if output_mask[0] else None), scale, (c.call("sum", grad_out, axis=others) if output_mask[2] else None)

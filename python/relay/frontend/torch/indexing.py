@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import torch
 
 from ..._core import Expr
 from ...expr import const
 from .context import Context, Value
+from .elementwise import truth
 from .registry import converter
 
 __all__: list[str] = []
@@ -19,13 +23,15 @@ def _embedding(c: Context, weight: Value, indices: Value) -> Any:
 
 @converter("aten.index_select.default")
 def _index_select(c: Context, this: Value, dim: int, index: Value) -> Any:
+    if not this.rank:
+        return this
     return c.call("take", this, index, axis=this.axis(dim))
 
 
 @converter("aten.gather.default")
 def _gather(c: Context, this: Value, dim: int, index: Value) -> Any:
     if not this.rank:
-        return this
+        return c.broadcast(this, index.shape)
     if any(isinstance(size, int) and size == 0 for size in index.shape):
         return c.full(c.const(0, c.dtype), index.shape)
     return c.call("gather", _cut(c, this, index, this.axis(dim)), index, axis=this.axis(dim))
@@ -133,7 +139,59 @@ def _scatter_add(c: Context, this: Value, dim: int, index: Value, src: Value) ->
 
 @converter("aten.scatter_reduce.two")
 def _scatter_reduce(c: Context, this: Value, dim: int, index: Value, src: Value, reduce: str, include_self: bool) -> Any:
-    kinds = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
-    if reduce not in kinds or not include_self:
-        raise NotImplementedError(f"scatter_reduce with reduce={reduce!r} and include_self={include_self}")
-    return _scatter(c, this, dim, index, _cut(c, src, index, -1), kinds[reduce])
+    kind, none = {"sum": ("add", 0), "mean": ("add", 0), "prod": ("mul", 1), "amax": ("max", -math.inf), "amin": ("min", math.inf)}[reduce]
+    rows, base = _cut(c, src, index, -1), this
+    one, zero = c.const(1, c.dtype), c.const(0, c.dtype)
+    ones, zeros = c.full(one, index.shape), c.full(zero, this.shape)
+    if not include_self:
+        # What an update reaches starts with what changes no result.
+        reached = c.call("greater", _scattered(c, zeros, this, dim, index, ones, "update"), zero)
+        base = Value(c.call("where", reached, _bound(c, none), this), this.meta)
+    result = c.expr(_scatter(c, base, dim, index, rows, kind))
+    if reduce != "mean":
+        return result
+    start = c.full(one, this.shape) if include_self else c.call("where", reached, zero, one)
+    counts = _scattered(c, start, this, dim, index, ones, "add")
+    return c.call("divide" if this.floating else "floor_divide", result, counts)
+
+
+def _scattered(c: Context, data: Expr, like: Value, dim: int, index: Value, rows: Expr, kind: str) -> Expr:
+    return c.expr(_scatter(c, Value(data, like.meta), dim, index, rows, kind))
+
+
+def _bound(c: Context, value: float) -> Expr:
+    """A number, or the least or greatest one of a dtype of whole numbers."""
+    if not math.isinf(value) or c.dtype.startswith(("float", "bfloat")):
+        return c.const(value, c.dtype)
+    info = torch.iinfo(getattr(torch, c.dtype))
+    return c.const(info.min if value < 0 else info.max, c.dtype)
+
+
+@converter("aten.masked_scatter.default")
+def _masked_scatter(c: Context, this: Value, mask: Value, source: Value) -> Any:
+    whole = list(c.out.shape)
+    chosen = c.call("reshape", c.broadcast(truth(c, mask), whole), newshape=[-1])
+    if any(isinstance(size, int) and size == 0 for size in (*whole, *source.shape)):
+        return c.broadcast(this, whole)
+    # The n-th chosen element takes the n-th of the source; others look at the first and drop it.
+    number = c.call("subtract", c.call("cumsum", c.call("cast", chosen, dtype="int64"), axis=0), c.const(1, "int64"))
+    rows = c.call("take", c.call("reshape", source, newshape=[-1]), c.call("maximum", number, c.const(0, "int64")), axis=0, mode="clip")
+    old = c.call("reshape", c.broadcast(this, whole), newshape=[-1])
+    return c.reshape(c.call("where", chosen, rows, old), whole)
+
+
+@converter("aten.bucketize.Tensor")
+def _bucketize(c: Context, this: Value, boundaries: Value, right: bool) -> Any:
+    dtype = c.common(this, boundaries)
+    found = c.call("searchsorted", c.cast(boundaries, dtype), c.cast(this, dtype), right=bool(right), dtype="int64")
+    return c.call("cast", found, dtype=c.dtype) if c.dtype != "int64" else found
+
+
+@converter("aten.searchsorted.Tensor")
+def _searchsorted(c: Context, sorted_sequence: Value, this: Value, right: bool, side: Any, sorter: Any) -> Any:
+    dtype = c.common(sorted_sequence, this)
+    sequence = c.cast(sorted_sequence, dtype)
+    if sorter is not None:
+        sequence = c.call("gather", sequence, sorter, axis=sorted_sequence.rank - 1)
+    found = c.call("searchsorted", sequence, c.cast(this, dtype), right=bool(right) or side == "right", dtype="int64")
+    return c.call("cast", found, dtype=c.dtype) if c.dtype != "int64" else found

@@ -1,14 +1,13 @@
-"""Products, convolutions, pools, normalisations and attention."""
+"""Products, convolutions, normalisations and attention."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..._core import Expr, TupleGetItem
 from .context import Context, Value
 from .reductions import variance
-from .registry import Unavailable, converter
+from .registry import converter
 
 __all__: list[str] = []
 
@@ -38,9 +37,9 @@ def _bmm(c: Context, this: Value, mat2: Value) -> Any:
     return c.call("nn.batch_matmul", this, mat2, transpose_a=False, transpose_b=False)
 
 
-@converter("aten.convolution.default")
-def _convolution(c: Context, input: Value, weight: Value, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,  # noqa: A002
-                 output_padding: Any, groups: int) -> Any:  # fmt: skip
+def convolved(c: Context, input: Value, weight: Value, stride: Any, padding: Any, dilation: Any, transposed: bool,  # noqa: A002
+              output_padding: Any, groups: int) -> Expr:  # fmt: skip
+    """A convolution without bias."""
     rank = input.rank - 2
 
     def each(sizes: Any) -> list[int]:
@@ -51,67 +50,16 @@ def _convolution(c: Context, input: Value, weight: Value, bias: Any, stride: Any
     attrs |= {"kernel_size": weight.shape[2:], "data_layout": "NC" + space}
     if transposed:
         attrs |= {"output_padding": each(output_padding), "channels": weight.shape[1] * groups, "kernel_layout": "IO" + space}
-        result = c.call(f"nn.conv{rank}d_transpose", input, weight, **attrs)
-    else:
-        attrs |= {"channels": weight.shape[0], "kernel_layout": "OI" + space}
-        result = c.call(f"nn.conv{rank}d", input, weight, **attrs)
+        return c.call(f"nn.conv{rank}d_transpose", input, weight, **attrs)
+    attrs |= {"channels": weight.shape[0], "kernel_layout": "OI" + space}
+    return c.call(f"nn.conv{rank}d", input, weight, **attrs)
+
+
+@converter("aten.convolution.default")
+def _convolution(c: Context, input: Value, weight: Value, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,  # noqa: A002
+                 output_padding: Any, groups: int) -> Any:  # fmt: skip
+    result = convolved(c, input, weight, stride, padding, dilation, transposed, output_padding, groups)
     return result if bias is None else c.call("nn.bias_add", result, bias, axis=1)
-
-
-def _batched(c: Context, this: Value, rank: int) -> Expr:
-    return this.expr if this.rank == rank + 2 else c.call("expand_dims", this, axis=0)
-
-
-def _unbatched(c: Context, this: Value, rank: int, result: Expr) -> Expr:
-    return result if this.rank == rank + 2 else c.call("squeeze", result, axis=[0])
-
-
-def _window(rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any) -> dict[str, Any]:
-    def each(sizes: Any, default: Any) -> list[int]:
-        sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
-        return list(default) if sizes in ([], [None]) else sizes * rank if len(sizes) == 1 else sizes
-
-    size = each(kernel_size, [])
-    return {"pool_size": size, "strides": each(stride, size), "padding": each(padding, [0] * rank) * 2, "dilation": each(dilation, [1] * rank),
-            "ceil_mode": bool(ceil_mode)}  # fmt: skip
-
-
-def _average(rank: int) -> Any:
-    def pool(c: Context, this: Value, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any, divisor_override: Any) -> Any:
-        window = _window(rank, kernel_size, stride, padding, None, ceil_mode)
-        whole = divisor_override is not None
-        result = c.call(f"nn.avg_pool{rank}d", _batched(c, this, rank), count_include_pad=bool(count_include_pad) or whole, **window)
-        if whole:
-            if ceil_mode:
-                raise NotImplementedError("divisor_override with ceil_mode")
-            result = c.call("multiply", result, c.const(math.prod(window["pool_size"]) / divisor_override, c.dtype))
-        return _unbatched(c, this, rank, result)
-
-    return pool
-
-
-def _greatest(rank: int) -> Any:
-    def pool(c: Context, this: Value, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any) -> Any:
-        window = _window(rank, kernel_size, stride, padding, dilation, ceil_mode)
-        result = _unbatched(c, this, rank, c.call(f"nn.max_pool{rank}d", _batched(c, this, rank), **window))
-        return result, Unavailable("the indices of max_pool are not supported, only the values")
-
-    return pool
-
-
-def _adaptive(rank: int) -> Any:
-    def pool(c: Context, this: Value, output_size: Any) -> Any:
-        sizes = list(output_size)
-        result = c.call(f"nn.adaptive_avg_pool{rank}d", _batched(c, this, rank), output_size=sizes)
-        return _unbatched(c, this, rank, result)
-
-    return pool
-
-
-for _rank in (1, 2, 3):
-    converter(f"aten.avg_pool{_rank}d.default")(_average(_rank))
-    converter(f"aten.max_pool{_rank}d_with_indices.default")(_greatest(_rank))
-    converter(f"aten.{'_' if _rank > 1 else ''}adaptive_avg_pool{_rank}d.default")(_adaptive(_rank))
 
 
 @converter("aten._softmax.default")
@@ -138,7 +86,7 @@ def _layer_norm(c: Context, input: Value, normalized_shape: Any, weight: Any, bi
 
 @converter("aten.native_group_norm.default")
 def _group_norm(c: Context, input: Value, weight: Any, bias: Any, group: int, eps: float) -> Any:  # noqa: A002
-    batch, channels = input.shape[:2]
+    channels = input.shape[1]
     grouped = c.call("reshape", input, newshape=[0, group, -1])
     mean = c.call("mean", grouped, axis=[2], keepdims=True)
     apart = c.call("subtract", grouped, mean)
@@ -174,12 +122,14 @@ def _batch_norm(c: Context, input: Value, weight: Any, bias: Any, running_mean: 
     return TupleGetItem(result, 0, c.span), empty, empty
 
 
-@converter("aten._native_batch_norm_legit_functional.default", "aten._native_batch_norm_legit.no_stats")
+@converter("aten._native_batch_norm_legit_functional.default", "aten._native_batch_norm_legit")
 def _batch_norm_training(c: Context, input: Value, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,  # noqa: A002
                          momentum: float, eps: float) -> Any:  # fmt: skip
     if running_mean is not None and not training:
         result, *empty = _batch_norm(c, input, weight, bias, running_mean, running_var, eps)
         return (result, *empty, running_mean, running_var)
+    if running_mean is not None and not c.name.startswith("aten._native_batch_norm_legit_functional"):
+        raise NotImplementedError("statistics that are written in place; functionalise the graph")
     axes = [axis for axis in range(input.rank) if axis != 1]
     spread, mean = variance(c, input, axes, 0, True)
     inverse = c.call("rsqrt", c.call("add", spread, c.const(eps, input.dtype)))
@@ -214,21 +164,3 @@ def _dropout(c: Context, input: Value, p: float, train: Any) -> Any:  # noqa: A0
     if train and p:
         raise NotImplementedError("dropout while training: random numbers of PyTorch's generator")
     return input, c.full(c.const(True, "bool"), input.shape)
-
-
-@converter("aten.upsample_nearest2d.vec")
-def _nearest(c: Context, input: Value) -> Any:  # noqa: A002
-    return _resized(c, input, "nearest_neighbor", "asymmetric")
-
-
-@converter("aten.upsample_bilinear2d.vec")
-def _bilinear(c: Context, input: Value, align_corners: bool) -> Any:  # noqa: A002
-    return _resized(c, input, "linear", "align_corners" if align_corners else "half_pixel")
-
-
-def _resized(c: Context, data: Value, method: str, transform: str) -> Expr:
-    sizes = list(c.out.shape[2:])
-    if not all(isinstance(size, int) for size in sizes):
-        raise NotImplementedError("a picture of open size that is resized")
-    rounding = {"rounding_method": "floor"} if method == "nearest_neighbor" else {}
-    return c.call("image.resize2d", data, size=sizes, layout="NCHW", method=method, coordinate_transformation_mode=transform, **rounding)

@@ -9,18 +9,24 @@ import torch
 
 from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
 from ...module import check
-from . import control, elementwise, gradients, indexing, neural, reductions, shapes  # noqa: F401 (they fill the table)
-from .context import Context, Value, constant, place_of
-from .registry import SCALAR, Unavailable, find, supported
+from . import control, elementwise, gradients, indexing, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
+from .context import Context, Later, Value, constant, place_of
+from .registry import SCALAR, find, supported
 
-__all__ = ["convert_exported", "convert_graph", "unsupported"]
+__all__ = ["NodeError", "convert_exported", "convert_graph", "known", "unsupported"]
+
+
+class NodeError(RelayError):
+    """An operator that has a converter, which does not take this call of it; `name` is the node's."""
+
+    name = ""
 
 
 def unsupported(graph_module: torch.fx.GraphModule) -> list[Diagnostic]:
     """One error for each node whose operator has no converter, those of subgraphs among them."""
     found = []
     for node in graph_module.graph.nodes:
-        if node.op != "call_function" or _known(node.target):
+        if node.op != "call_function" or known(node.target):
             continue
         found.append(Diagnostic(f"the operator {_name(node.target)} of PyTorch is not supported", place_of(node)))
     for child in graph_module.children():
@@ -33,7 +39,8 @@ def _name(target: Any) -> str:
     return str(target) if isinstance(target, torch._ops.OperatorBase) else getattr(target, "__name__", str(target))
 
 
-def _known(target: Any) -> bool:
+def known(target: Any) -> bool:
+    """True for what converters take: operators, higher-order operators, Python's arithmetic on extents."""
     if target is operator.getitem or target in SCALAR or supported(target):
         return True
     return isinstance(target, torch._ops.HigherOrderOperator) and target.name() in control.NAMES
@@ -70,16 +77,18 @@ class _Walk:
     def _used(self, item: Any) -> Any:
         if not isinstance(item, torch.fx.Node):
             return item
-        value = self.values[item]
-        if isinstance(value, Unavailable):
-            raise NotImplementedError(value.reason)
-        meta = item.meta.get("val")
+        value, meta = self.values[item], item.meta.get("val")
+        if isinstance(value, Later):
+            context = self.context
+            span, out = context.span, context.out
+            value = self.values[item] = self._wrapped(value.make(), meta)
+            context.span, context.out = span, out
         # A symbolic extent stands for itself: whoever needs it writes it with the extents of inputs.
         return meta if isinstance(meta, torch.SymInt) and not isinstance(value, Value) else value
 
     def _call(self, node: Any) -> Any:
         context = self.context
-        context.span, context.out = place_of(node), node.meta.get("val")
+        context.span, context.out, context.name = place_of(node), node.meta.get("val"), _name(node.target)
         try:
             args = torch.fx.node.map_aggregate(node.args, self._used) if node.target is not operator.getitem else node.args
             if node.target is operator.getitem:
@@ -96,8 +105,12 @@ class _Walk:
                 assert convert is not None
                 result = convert(context, args, kwargs)
             return self._wrapped(result, context.out)
+        except NodeError:
+            raise  # of a node in a subgraph
         except (NotImplementedError, RelayError, TypeError, ValueError) as error:
-            raise RelayError.of([Diagnostic(f"{_name(node.target)}: {error}", place_of(node))]) from error
+            failure = NodeError.of([Diagnostic(f"{_name(node.target)}: {error}", place_of(node))])
+            failure.name = node.name
+            raise failure from error
 
     def _symbolic(self, node: Any, args: Any, kwargs: Any) -> Any:
         out = self.context.out

@@ -8,16 +8,9 @@ from typing import Any, Callable
 
 import torch
 
-__all__ = ["Unavailable", "converter", "find", "supported"]
+__all__ = ["converter", "find", "supported"]
 
 _TABLE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
-
-
-class Unavailable:
-    """A result that an operator has and Relay does not compute. It may stand in a program until somebody uses it."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
 
 
 def converter(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -41,6 +41,8 @@ def _expand(c: Context, this: Value) -> Any:
 
 @converter("aten.repeat.default")
 def _repeat(c: Context, this: Value, repeats: Any) -> Any:
+    if any(isinstance(times, int) and times == 0 for times in repeats):
+        return c.full(c.const(0, c.dtype), list(c.out.shape))
     reps = c.shape(repeats)
     return c.call("tile", this, reps=reps) if isinstance(reps, list) else c.call("dyn.tile", this, reps)
 
