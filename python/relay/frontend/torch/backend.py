@@ -11,7 +11,7 @@ import torch
 from ..._core import RelayError
 from ...execution import compile as compile_module
 from .convert import decompositions
-from .program import NodeError, convert_graph, known
+from .program import NodeError, convert_graph, taken
 
 __all__ = ["relay"]
 
@@ -44,7 +44,7 @@ _TRIES = 64
 
 
 def _compiled(graph: torch.fx.GraphModule) -> Callable[..., Any]:
-    unknown = [node for node in graph.graph.nodes if node.op == "call_function" and not known(node.target)]
+    unknown = [node for node in graph.graph.nodes if node.op == "call_function" and not taken(node)]
     left = {node.name for node in unknown}
     reasons = {f"the operator {node.target} of PyTorch is not supported": None for node in unknown}
     made: Callable[..., Any] | None = None

@@ -145,17 +145,18 @@ def _scatter_reduce(c: Context, this: Value, dim: int, index: Value, src: Value,
     ones, zeros = c.full(one, index.shape), c.full(zero, this.shape)
     if not include_self:
         # What an update reaches starts with what changes no result.
-        reached = c.call("greater", _scattered(c, zeros, this, dim, index, ones, "update"), zero)
+        reached = c.call("greater", scattered(c, zeros, this, dim, index, ones, "update"), zero)
         base = Value(c.call("where", reached, _bound(c, none), this), this.meta)
     result = c.expr(_scatter(c, base, dim, index, rows, kind))
     if reduce != "mean":
         return result
     start = c.full(one, this.shape) if include_self else c.call("where", reached, zero, one)
-    counts = _scattered(c, start, this, dim, index, ones, "add")
+    counts = scattered(c, start, this, dim, index, ones, "add")
     return c.call("divide" if this.floating else "floor_divide", result, counts)
 
 
-def _scattered(c: Context, data: Expr, like: Value, dim: int, index: Value, rows: Expr, kind: str) -> Expr:
+def scattered(c: Context, data: Expr, like: Value, dim: int, index: Value, rows: Expr, kind: str) -> Expr:
+    """Data of the form of `like` with rows written at positions along an axis."""
     return c.expr(_scatter(c, Value(data, like.meta), dim, index, rows, kind))
 
 

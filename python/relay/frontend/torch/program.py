@@ -9,11 +9,11 @@ import torch
 
 from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
 from ...module import check
-from . import control, elementwise, gradients, indexing, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
+from . import control, elementwise, gradients, indexing, more, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
 from .context import Context, Later, Value, constant, place_of
 from .registry import SCALAR, find, supported
 
-__all__ = ["NodeError", "convert_exported", "convert_graph", "known", "unsupported"]
+__all__ = ["NodeError", "convert_exported", "convert_graph", "known", "taken", "unsupported"]
 
 
 class NodeError(RelayError):
@@ -26,7 +26,7 @@ def unsupported(graph_module: torch.fx.GraphModule) -> list[Diagnostic]:
     """One error for each node whose operator has no converter, those of subgraphs among them."""
     found = []
     for node in graph_module.graph.nodes:
-        if node.op != "call_function" or known(node.target):
+        if node.op != "call_function" or taken(node):
             continue
         found.append(Diagnostic(f"the operator {_name(node.target)} of PyTorch is not supported", place_of(node)))
     for child in graph_module.children():
@@ -37,6 +37,18 @@ def unsupported(graph_module: torch.fx.GraphModule) -> list[Diagnostic]:
 
 def _name(target: Any) -> str:
     return str(target) if isinstance(target, torch._ops.OperatorBase) else getattr(target, "__name__", str(target))
+
+
+def _fixed(node: Any) -> bool:
+    """True for an operator without tensors that gives the same at each call: PyTorch computes it once, and its result is a constant."""
+    if not isinstance(node.target, torch._ops.OpOverload) or node.all_input_nodes or not isinstance(node.meta.get("val"), torch.Tensor):
+        return False
+    return torch.Tag.nondeterministic_seeded not in node.target.tags and not node.target._schema.is_mutable
+
+
+def taken(node: Any) -> bool:
+    """True for a node that has a converter or is a constant."""
+    return known(node.target) or _fixed(node)
 
 
 def known(target: Any) -> bool:
@@ -102,7 +114,8 @@ class _Walk:
                 result = control.convert(context, node.target.name(), args, kwargs, self._inner)
             else:
                 convert = find(node.target)
-                assert convert is not None
+                if convert is None:
+                    return Value(constant(node.target(*args, **kwargs)), context.out)
                 result = convert(context, args, kwargs)
             return self._wrapped(result, context.out)
         except NodeError:

@@ -1,0 +1,91 @@
+"""Operators outside of core ATen, against PyTorch."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import relay  # noqa: E402
+
+NAN = float("nan")
+X = torch.randn(4, 7, generator=torch.Generator().manual_seed(0))
+Y = torch.randn(4, 7, generator=torch.Generator().manual_seed(1))
+HOLES = X.clone()
+HOLES[1, 2], HOLES[2, 3] = NAN, HOLES[2, 1]
+PLACES = torch.tensor([[0, 2, 6], [1, 1, 1], [6, 5, 4], [0, 0, 3]])
+WHOLE = torch.tensor([3, 0, 3, 2, 2, 2, 0, 1, 3])
+
+CASES = {
+    "exp2": (torch.exp2, X),
+    "erfc": (torch.erfc, X),
+    "hypot": (torch.hypot, X * 1e25, Y * 1e25),
+    "fmax": (torch.fmax, HOLES, Y),
+    "fmin": (torch.fmin, Y, HOLES),
+    "bilinear": (torch.nn.functional.bilinear, X, Y, torch.ones(2, 7, 7)),
+    "histc of the data's range": (lambda x: torch.histc(x, 5), X),
+    "histc of a range": (lambda x: torch.histc(x, 5, -1, 1), X),
+    "histc of equal elements": (lambda x: torch.histc(x, 3), torch.ones(4)),
+    "cummax": (lambda x: torch.cummax(x, 1), HOLES),
+    "cummin": (lambda x: torch.cummin(x, 0), HOLES),
+    "logcumsumexp": (lambda x: torch.logcumsumexp(x, 1), X * 50),
+    "median": (lambda x: torch.median(x, 1), X),
+    "median of all": (torch.median, X),
+    "kthvalue": (lambda x: torch.kthvalue(x, 2, 0, True), X),
+    "masked_select": (lambda x: torch.masked_select(x, x > 0) * 2, X),
+    "scatter with reduce": (lambda x, i, v: x.scatter(1, i, v, reduce="add"), X, PLACES, Y[:, :3]),
+    "scatter of a number with reduce": (lambda x, i: x.scatter(1, i, 2.0, reduce="multiply"), X, PLACES),
+    "operators without tensors": (lambda x: x * torch.hann_window(7) * torch.kaiser_window(7), X),
+    "positions without tensors": (lambda x: x[tuple(torch.tril_indices(4, 4))], X),
+    "unique": (lambda i: torch.unique(i, return_inverse=True, return_counts=True), WHOLE),
+    "as_strided": (lambda x: x.t().as_strided((3, 2), (2, 7), 1), X),
+    **{f"scatter_reduce {reduce} {itself} {kind}": (
+        lambda x, i, v, reduce=reduce, itself=itself: x.scatter_reduce(1, i, v, reduce, include_self=itself), X.mul(4).to(kind), PLACES, Y[:, :3].mul(4).to(kind))
+       for reduce in ("sum", "mean", "prod", "amax", "amin") for itself in (True, False) for kind in (torch.float32, torch.int64)},
+}  # fmt: skip
+
+
+class Module(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def results(value):
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees(name):
+    function, *args = CASES[name]
+    run = relay.compile(relay.from_torch(torch.export.export(Module(function), tuple(args)))[0], cache=False)
+    wanted = results(function(*args))
+    got = results(run(*args))
+    assert len(got) == len(wanted)
+    for one, other in zip(got, wanted):
+        one = np.asarray(one)
+        assert one.shape == tuple(other.shape) and one.dtype == other.numpy().dtype
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_groups_of_rows_have_matrices_of_their_own():
+    grouped = getattr(torch.nn.functional, "grouped_mm", None)
+    if grouped is None:
+        pytest.skip("this PyTorch has no grouped_mm")
+    rows, matrices = torch.randn(6, 8).bfloat16(), torch.randn(3, 8, 8).bfloat16()
+    offsets = torch.tensor([2, 2, 6], dtype=torch.int32)  # the second group is empty
+    run = relay.compile(relay.from_torch(torch.export.export(Module(lambda a, b, o: grouped(a, b, offs=o)), (rows, matrices, offsets)))[0], cache=False)
+    got, want = torch.from_dlpack(run(rows, matrices, offsets)).float(), grouped(rows, matrices, offs=offsets).float()
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("function,words", [
+    (lambda x: torch.nn.functional.adaptive_max_pool1d(x[None], 3, return_indices=True)[1], "indices of adaptive_max_pool"),
+    (lambda x: torch.cummax(x.long(), 0), "running extreme of whole numbers"),
+    (lambda x: x[:, ::2].as_strided((2, 2), (1, 1)), "as_strided"),
+])  # fmt: skip
+def test_calls_that_are_not_taken_say_why(function, words):
+    with pytest.raises(relay.RelayError, match=words):
+        relay.from_torch(torch.export.export(Module(function), (X,)))
