@@ -39,7 +39,8 @@ CASES = {
     "unique": (lambda i: torch.unique(i, return_inverse=True, return_counts=True), WHOLE),
     "as_strided": (lambda x: x.t().as_strided((3, 2), (2, 7), 1), X),
     **{f"scatter_reduce {reduce} {itself} {kind}": (
-        lambda x, i, v, reduce=reduce, itself=itself: x.scatter_reduce(1, i, v, reduce, include_self=itself), X.mul(4).to(kind), PLACES, Y[:, :3].mul(4).to(kind))
+        lambda x, i, v, reduce=reduce, itself=itself: x.scatter_reduce(1, i, v, reduce, include_self=itself),
+        X.mul(4).to(kind), PLACES, Y[:, :3].mul(4).to(kind))
        for reduce in ("sum", "mean", "prod", "amax", "amin") for itself in (True, False) for kind in (torch.float32, torch.int64)},
 }  # fmt: skip
 

@@ -181,6 +181,20 @@ def test_compile_trains():
         agree(a.grad, b.grad)
 
 
+def test_compile_sees_new_weights():
+    torch._dynamo.reset()
+    model = Mlp().eval()
+    compiled, x = torch.compile(model, backend=backend), torch.randn(5, 8)
+    with torch.no_grad():
+        agree(compiled(x), model(x))
+        model.first.weight.mul_(2)  # in the same memory
+        agree(compiled(x), model(x))
+        model.second.weight.data = torch.randn(4, 16)  # in new memory
+        agree(compiled(x), model(x))
+        model.second.weight.data = torch.randn(16, 4).t()  # with gaps
+        agree(compiled(x), model(x))
+
+
 def test_compile_goes_around_an_operator_that_is_not_supported(monkeypatch):
     torch._dynamo.reset()
     from relay.frontend.torch import backend as module

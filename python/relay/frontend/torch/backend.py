@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-from ..._core import RelayError
+from ..._core import NDArray, RelayError
 from ...execution import compile as compile_module
 from .convert import decompositions
 from .program import NodeError, convert_graph, taken
@@ -109,9 +109,10 @@ def _whole(graph: torch.fx.GraphModule) -> Callable[..., Any]:
         return graph.forward
     program = compile_module(mod)
     single = sum(position is not None for position, _ in places) == 1
+    weights: dict[int, tuple[int, NDArray]] = {}
 
     def run(*inputs: Any) -> list[Any]:
-        given = [_argument(item) for item, takes in zip(inputs, used) if takes]
+        given = [_argument(item, place, weights) for place, (item, takes) in enumerate(zip(inputs, used)) if takes]
         result = program(*given)
         results = [result] if single else result
         return [value if at is None else _result(results[at], meta) for (at, value), meta in zip(places, metas)]
@@ -125,10 +126,19 @@ def _metas(graph: torch.fx.GraphModule) -> list[Any]:
     return [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in outputs]
 
 
-def _argument(item: Any) -> Any:
+def _argument(item: Any, place: int, weights: dict[int, tuple[int, NDArray]]) -> Any:
     if not isinstance(item, torch.Tensor):
         return int(item)
-    return item.detach() if item.is_contiguous() else item.detach().contiguous()
+    if not item.is_contiguous():
+        return item.detach().contiguous()
+    if not isinstance(item, torch.nn.Parameter):
+        return item.detach() if item.requires_grad else item
+    # A parameter mostly lies where it lay at the last call; its array shares that memory, so it has the newest values.
+    at, (known, array) = item.data_ptr(), weights.get(place, (0, None))
+    if array is None or known != at:
+        array = NDArray(item.detach())
+        weights[place] = at, array
+    return array
 
 
 def _result(item: Any, meta: Any) -> Any:
