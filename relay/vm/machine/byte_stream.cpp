@@ -8,10 +8,11 @@
 namespace relay::vm {
 
 void Checksum::stripes(const unsigned char* bytes, size_t count) {
-  uint64_t lanes[4];  // in registers
-  std::copy(lanes_, lanes_ + 4, lanes);
+  uint64_t lanes[kLanes];  // in registers
+  std::copy(lanes_, lanes_ + kLanes, lanes);
   for (; count > 0; --count, bytes += sizeof rest_) {
-    for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes; ++i) {
       uint64_t word;
       std::memcpy(&word, bytes + 8 * i, 8);
       // Multiplication by an odd number and the shift lose nothing: a change of one word always
@@ -20,7 +21,7 @@ void Checksum::stripes(const unsigned char* bytes, size_t count) {
       lanes[i] = lane ^ lane >> 32;
     }
   }
-  std::copy(lanes, lanes + 4, lanes_);
+  std::copy(lanes, lanes + kLanes, lanes_);
 }
 
 void Checksum::update(const void* data, size_t size) {
