@@ -53,6 +53,15 @@ ADDED = {
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Function: ...
     def without_attr(self, attr_key: str) -> Function: ...
 """,
+    "Executable": """
+    def run(
+        self, arguments: Sequence[Any] | Mapping[str, Any] = (), *, entry: str | None = None, timeout: float | None = None,
+        cancel: Cancel | None = None,
+    ) -> Any: ...
+    async def run_async(
+        self, arguments: Sequence[Any] | Mapping[str, Any] = (), *, entry: str | None = None, timeout: float | None = None
+    ) -> Any: ...
+""",
     "IRModule": """
     @staticmethod
     def from_expr(

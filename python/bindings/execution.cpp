@@ -59,10 +59,10 @@ class Program {
   const std::vector<bool>& donated() const { return donated_; }
 
   nb::object run(const vm::Entry& entry, std::vector<Value> arguments,
-                 vm::Profile* profile = nullptr) {
+                 vm::Profile* profile = nullptr, const RunLimits& limits = {}) {
     Value result = machines_->with(
         [&](vm::Machine& machine) { return machine.run_with(entry, std::move(arguments)); },
-        profile);
+        profile, limits);
     return object_of_value(std::move(result), machines_, {check(entry), &entry.result.type});
   }
 
@@ -260,6 +260,13 @@ Module closed_program(const Module& module, Name entry, const NamedTensors& para
 
 void bind_execution(nb::module_& m) {
   bind_values(m);
+  nb::class_<Cancel>(m, "Cancel",
+                     "Ends runs from another thread: give it to `Executable.run`, and call "
+                     "`cancel`. Runs that get it afterwards end at once.")
+      .def(nb::init<>())
+      .def("cancel", &Cancel::cancel, nb::call_guard<nb::gil_scoped_release>(),
+           "Ends the runs that have it, and those that get it later.")
+      .def_prop_ro("cancelled", &Cancel::cancelled);
   nb::class_<Program>(
       m, "Executable",
       "A compiled program: call it with arrays, by position or by name. Several threads may.",
@@ -278,6 +285,25 @@ void bind_execution(nb::module_& m) {
           },
           nb::arg("name"), nb::arg("args"), nb::arg("kwargs"),
           "Calls a function of the program by name.")
+      .def(
+          "_run",
+          [](Program& self, const nb::tuple& positional, const nb::dict& named,
+             std::optional<std::string> name, double seconds, Cancel* cancel) {
+            const auto args = nb::borrow<nb::args>(positional);
+            const auto kwargs = nb::borrow<nb::kwargs>(named);
+            const bool first = !name;
+            const vm::Entry& entry =
+                first ? self.executable().entries.front() : self.entry(*name);
+            RunLimits limits{seconds, cancel};
+            return self.run(entry,
+                            bind_arguments(self.check(entry), entry, args, kwargs,
+                                           first ? self.donated() : std::vector<bool>()),
+                            nullptr, limits);
+          },
+          nb::arg("args"), nb::arg("named"), nb::arg("entry").none(), nb::arg("seconds"),
+          nb::arg("cancel").none(),
+          nb::sig("def _run(self, args: tuple[typing.Any, ...], named: dict[str, typing.Any], "
+                  "entry: str | None, seconds: float, cancel: Cancel | None) -> typing.Any"))
       .def(
           "profile",
           [](Program& self, nb::args args, nb::kwargs kwargs) {
@@ -327,6 +353,19 @@ void bind_execution(nb::module_& m) {
             return params;
           },
           "Names and types of what it is called with.")
+      .def_prop_ro(
+          "signatures",
+          [](const Program& self) {
+            nb::dict entries;
+            for (const vm::Entry& entry : self.executable().entries) {
+              std::vector<std::pair<std::string, std::string>> params;
+              for (const auto& part : entry.params.parts) params.emplace_back(part.what, part.text);
+              entries[entry.name.c_str()] = nb::make_tuple(params, entry.result.text);
+            }
+            return entries;
+          },
+          nb::sig("def signatures(self) -> dict[str, tuple[list[tuple[str, str]], str]]"),
+          "By function: names and types of its parameters, and the type of its result.")
       .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
       .def_prop_ro(
           "kernels",

@@ -33,6 +33,7 @@ from ._core import (
     Attrs,
     BaseType,
     Call,
+    Cancel,
     Clause,
     Constant,
     Constructor,
@@ -87,7 +88,7 @@ from ._core import (
 # The members that are written in Python go onto the classes here.
 from . import _pickle, expr, module
 from .equality import assert_structural_equal, structural_difference, structural_equal, structural_hash
-from .execution import compile, evaluate, load
+from .execution import RunCancelled, RunTimeout, compile, evaluate, load
 from .expr import TupleWrapper, bind, const, var
 from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor, MixedModeMutator, MixedModeVisitor, post_order_visit, rewrite
 from .module import check, fromtext, parse, parse_expr, parse_type
@@ -102,13 +103,13 @@ from .op.tensor import *  # noqa: F403
 from .gradients import custom_gradient, grad, hessian, jacobian, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
-    "annotation", "Any", "assert_structural_equal", "astext", "Attrs", "BaseType", "bind", "Call", "check", "Clause", "compile",
+    "annotation", "Any", "assert_structural_equal", "astext", "Attrs", "BaseType", "bind", "Call", "Cancel", "check", "Clause", "compile",
     "const", "Constant", "Constructor", "custom_gradient", "Diagnostic", "Dim", "DimType", "evaluate", "Executable", "ExecutionError", "Expr",
     "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "grad", "hessian", "If",
     "image", "IncompleteType", "InternalError", "IRModule", "jacobian", "jvp", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
     "MixedModeVisitor", "module", "NDArray", "nn", "Note", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
     "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "reduce", "RefCreate", "RefRead", "RefType",
-    "RefWrite", "RelayError", "rewrite", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
+    "RefWrite", "RelayError", "rewrite", "RunCancelled", "RunTimeout", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",
     "TypeVar", "TypeVisitor", "Value", "value_and_grad", "Var", "var", "vision", "vjp", "vmap",
@@ -125,12 +126,12 @@ if TYPE_CHECKING:
         jit as jit, scan as scan, stop_gradient as stop_gradient, switch as switch, u8 as u8, u16 as u16, u32 as u32, u64 as u64, while_loop as while_loop,
     )  # fmt: skip
     from . import (
-        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, functions as functions, instrument as instrument, llm as llm, numpy as numpy, optim as optim, qnn as qnn, quantize as quantize, sparse as sparse, te as te,
+        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, functions as functions, instrument as instrument, llm as llm, numpy as numpy, optim as optim, qnn as qnn, quantize as quantize, serve as serve, sparse as sparse, te as te,
         transform as transform,
     )  # fmt: skip
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "sparse", "llm", "functions", "numpy"}
+_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "serve", "sparse", "llm", "functions", "numpy"}
 # Those of them that are members of `functions`, which imports NumPy.
 _FUNCTIONS = frozenset({
     "Array", "TraceError", "bf16", "cond", "dynamic_slice", "dynamic_update_slice", "f16", "f32", "f64", "fori", "fori_loop", "function", "i8", "i16", "i32",

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Mapping, Sequence
 
 from . import _core
 from ._checks import require_int, require_type, shown
-from ._core import Executable, Expr, GlobalVar, IRModule
+from ._core import Cancel, Executable, Expr, GlobalVar, IRModule, RelayError
 from .expr import TupleWrapper, as_expr
 
-__all__ = ["compile", "evaluate", "load"]
+__all__ = ["Cancel", "RunCancelled", "RunTimeout", "compile", "evaluate", "load"]
 
 _MOST_THREADS = 1024
+
+
+class RunCancelled(RelayError):
+    """A run was ended by a `Cancel`."""
+
+
+class RunTimeout(RelayError, TimeoutError):
+    """A run did not end within its `timeout`."""
 
 
 def _module(program: Any) -> IRModule:
@@ -87,3 +99,73 @@ def _value_of_rows(rows: list[Any], contents: list[Any], root: int) -> Any:
 
 def _load_bytes(data: bytes) -> Executable:
     return _core.load_bytes(data)
+
+
+def _run(
+    self: Executable,
+    arguments: Sequence[Any] | Mapping[str, Any] = (),
+    *,
+    entry: str | None = None,
+    timeout: float | None = None,
+    cancel: Cancel | None = None,
+) -> Any:
+    """Calls a function of the program, and ends the call early where that is wanted.
+
+    Args:
+        arguments: A sequence of arguments, or a dictionary of them by name.
+        entry: The function; the first one by default.
+        timeout: Seconds after which the call ends with RunTimeout; None for no end.
+        cancel: An object of `relay.Cancel` whose `cancel()`, from another thread, ends the call with RunCancelled.
+
+    Several threads may call. A call ends at the next call, jump backwards or kernel of the program, and the program stays usable. Raises
+    what calling the program raises, too.
+    """
+    if isinstance(arguments, Mapping):
+        positional, named = (), dict(arguments)
+    elif isinstance(arguments, Sequence) and not isinstance(arguments, (str, bytes)):
+        positional, named = tuple(arguments), {}
+    else:
+        raise TypeError(f"arguments are a sequence, or a dictionary by names of parameters, not {shown(arguments)}")
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or math.isnan(timeout)):
+        raise TypeError(f"timeout is a number of seconds, not {shown(timeout)}")
+    return self._run(positional, named, entry, math.inf if timeout is None else float(timeout), cancel)
+
+
+class _Pool:
+    """The threads that run programs for `run_async`: as many as there are processors. A child process makes its own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+
+    def get(self) -> ThreadPoolExecutor:
+        with self.lock:
+            if self.pool is None:
+                self.pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "relay-run")
+            return self.pool
+
+
+_pool = _Pool()
+os.register_at_fork(after_in_child=_pool.__init__)  # type: ignore[misc]
+
+
+async def _run_async(
+    self: Executable, arguments: Sequence[Any] | Mapping[str, Any] = (), *, entry: str | None = None, timeout: float | None = None
+) -> Any:
+    """The same as `run`, for asyncio: the event loop goes on meanwhile. If the task is cancelled, the run ends, too.
+
+    Calls run on threads of their own, as many at a time as there are processors; `timeout` counts from where the run begins.
+    """
+    cancel = Cancel()
+    future = asyncio.get_running_loop().run_in_executor(
+        _pool.get(), lambda: self.run(arguments, entry=entry, timeout=timeout, cancel=cancel)
+    )
+    try:
+        return await future
+    except asyncio.CancelledError:
+        cancel.cancel()
+        raise
+
+
+setattr(Executable, "run", _run)
+setattr(Executable, "run_async", _run_async)

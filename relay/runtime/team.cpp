@@ -1,12 +1,10 @@
 #include <relay/runtime/team.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +12,7 @@
 #include <relay/runtime/processors.h>
 #include <relay/runtime/team_job.h>
 #include <relay/support/fork_mutex.h>
+#include <relay/support/helper_thread.h>
 
 namespace relay {
 
@@ -185,29 +184,8 @@ void Team::start_threads(int number) {
 }
 
 bool Team::start_thread(int number) {
-  // A library that is closed would take the code away under its threads.
-  if (number == 0) {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<void*>(&Team::serve_thread), &info) != 0) {
-      dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-    }
-  }
-  // Signals go to the program's own threads, but for those that a thread brings on itself.
-  sigset_t all, before;
-  sigfillset(&all);
-  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF}) sigdelset(&all, own);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStack);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
   const auto argument = static_cast<intptr_t>(number);
-  const int error =
-      pthread_create(&thread, &attributes, &serve_thread, reinterpret_cast<void*>(argument));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return error == 0;
+  return start_helper_thread(&serve_thread, reinterpret_cast<void*>(argument), kStack);
 }
 
 void* Team::serve_thread(void* number) {

@@ -237,6 +237,12 @@ int main(int argc, char** argv) {
   CHECK(pthread_create(&thread, NULL, interrupt_soon, machine) == 0);
   CHECK(relay_run(machine, 2, NULL, 0, &result) == RELAY_INTERRUPTED);
   pthread_join(thread, NULL);
+
+  /* Deadlines: the machine stays usable, and a time that is over ends a run as it begins. */
+  CHECK(relay_run_within(machine, 2, NULL, 0, 0.05, &result) == RELAY_TIMED_OUT);
+  CHECK(strcmp(relay_last_error(), "the run did not end within 0.05 s") == 0);
+  CHECK(relay_run_within(machine, 2, NULL, 0, -1, &result) == RELAY_TIMED_OUT);
+  CHECK(relay_run_within(machine, 99, NULL, 0, 1, &result) == RELAY_ERROR);
   relay_machine_free(machine);
   check_no_compiler();
   puts("c_api_test: passed");

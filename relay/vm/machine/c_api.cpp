@@ -11,6 +11,7 @@
 
 #include <relay/runtime/dlpack.h>
 #include <relay/support/error.h>
+#include <relay/vm/machine/deadline.h>
 #include <relay/vm/machine/executable_file.h>
 #include <relay/vm/machine/machine.h>
 
@@ -64,6 +65,8 @@ RelayStatus guarded(F body) noexcept {
     return RELAY_OK;
   } catch (const relay::vm::Interrupted& error) {
     return fail(RELAY_INTERRUPTED, error.what());
+  } catch (const relay::vm::TimedOut& error) {
+    return fail(RELAY_TIMED_OUT, error.what());
   } catch (const relay::RuntimeError& error) {
     return fail(RELAY_FAILED, text_of(error));
   } catch (const relay::Error& error) {
@@ -383,6 +386,22 @@ RelayStatus relay_run(RelayMachine* machine, size_t entry, RelayValue* const* in
     if (entry >= entries.size()) throw relay::Error("there is no such entry");
     machine->interrupt.store(false, std::memory_order_relaxed);
     *result = wrap(machine->machine->run(entries[entry], values_of(inputs, count)));
+  });
+}
+
+RelayStatus relay_run_within(RelayMachine* machine, size_t entry, RelayValue* const* inputs,
+                             size_t count, double seconds, RelayValue** result) {
+  return guarded([&] {
+    const auto& entries = machine->machine->executable().entries;
+    if (entry >= entries.size()) throw relay::Error("there is no such entry");
+    machine->interrupt.store(false, std::memory_order_relaxed);
+    const relay::vm::Deadline deadline(machine->interrupt, relay::vm::seconds_from_now(seconds));
+    try {
+      *result = wrap(machine->machine->run(entries[entry], values_of(inputs, count)));
+    } catch (const relay::vm::Interrupted&) {
+      if (deadline.passed()) throw relay::vm::TimedOut(seconds);
+      throw;
+    }
   });
 }
 

@@ -30,7 +30,8 @@ typedef enum RelayStatus {
   RELAY_ERROR = 1,       /* wrong arguments, files or types; lack of memory */
   RELAY_FAILED = 2,      /* the program itself failed while it ran */
   RELAY_INTERRUPTED = 3, /* relay_machine_interrupt */
-  RELAY_INTERNAL = 4     /* a defect of the library */
+  RELAY_INTERNAL = 4,    /* a defect of the library */
+  RELAY_TIMED_OUT = 5    /* relay_run_within */
 } RelayStatus;
 
 typedef enum RelayKind {
@@ -152,6 +153,10 @@ RELAY_API RelayStatus relay_machine_new(const RelayProgram* program, int threads
 RELAY_API void relay_machine_free(RelayMachine* machine);
 RELAY_API RelayStatus relay_run(RelayMachine* machine, size_t entry, RelayValue* const* inputs,
                                 size_t count, RelayValue** result);
+/* The same within `seconds`, else it ends with RELAY_TIMED_OUT. */
+RELAY_API RelayStatus relay_run_within(RelayMachine* machine, size_t entry,
+                                       RelayValue* const* inputs, size_t count, double seconds,
+                                       RelayValue** result);
 /* Calls a closure that is a result. */
 RELAY_API RelayStatus relay_call(RelayMachine* machine, const RelayValue* closure,
                                  RelayValue* const* inputs, size_t count, RelayValue** result);
