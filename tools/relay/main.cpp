@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -115,6 +116,7 @@ class TidyEnd {
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "serve") return run_serve(argc, argv);
   std::signal(SIGPIPE, SIG_DFL);
   TidyEnd tidy_end;
   std::shared_ptr<spdlog::logger> logger = spdlog::get("relay");  // of a call before, in Python
@@ -153,6 +155,7 @@ int run_command(int argc, const char* const* argv) {
   add_explain(app, context);
   add_explain_program(app, context);
   add_new_pass(app, context);
+  add_serve(app, context);
   add_match(app, context);
   add_reduce(app, context);
   add_ops(app, context);
