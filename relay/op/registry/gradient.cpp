@@ -8,6 +8,7 @@
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
 #include <relay/tensor_expr/adjoint.h>
+#include <relay/tensor_expr/linearity.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay {
@@ -114,27 +115,54 @@ ExprRef zeros_in_place_of(const ExprRef& arg, const TypeRef& type) {
   return relay::make_tuple(fields);
 }
 
-/// True for each output that is 0 whatever the inputs are.
-std::vector<bool> zero_outputs(const te::Computation& computation) {
-  std::vector<bool> zero;
-  for (const te::Output& output : computation.outputs) {
-    const te::Map* map =
-        output.tensor.is_input()
-            ? nullptr
-            : std::get_if<te::Map>(
-                  &computation.stages[static_cast<size_t>(output.tensor.stage)].body);
-    const te::ScalarNode* value =
-        map == nullptr ? nullptr : map->values[static_cast<size_t>(output.tensor.index)].get();
-    zero.push_back(value != nullptr && value->kind == te::ScalarKind::kConst &&
-                   value->value.f == 0);
+/// A gradient of a derived operator that needs no computation.
+struct Plain {
+  bool zero = false;            // whatever the inputs are
+  std::optional<size_t> input;  // it is this input of the computation
+};
+
+/// True if the element at i is the element of a tensor of this shape at i.
+bool is_copy(const te::Map& map, const te::ScalarNode& value, const te::TensorInfo& from) {
+  if (value.kind != te::ScalarKind::kLoad || value.args.size() != map.axes.size()) return false;
+  for (size_t d = 0; d < map.axes.size(); ++d) {
+    const te::ScalarNode& at = *value.args[d];
+    const bool own = at.kind == te::ScalarKind::kIndex && at.axis == map.axes[d].id;
+    if (!own || !(from.dims[d] == map.axes[d].extent)) return false;
   }
-  return zero;
+  return true;
+}
+
+std::vector<Plain> plain_outputs(const te::Computation& computation) {
+  std::vector<Plain> found;
+  for (const te::Output& output : computation.outputs) {
+    Plain& plain = found.emplace_back();
+    if (output.tensor.is_input()) {
+      plain.input = static_cast<size_t>(output.tensor.index);
+      continue;
+    }
+    const auto* map =
+        std::get_if<te::Map>(&computation.stages[static_cast<size_t>(output.tensor.stage)].body);
+    if (map == nullptr) continue;
+    const te::ScalarNode& value = *map->values[static_cast<size_t>(output.tensor.index)];
+    plain.zero = value.kind == te::ScalarKind::kConst && value.value.f == 0;
+    const bool copies = value.kind == te::ScalarKind::kLoad && value.tensor.is_input() &&
+                        is_copy(*map, value, computation.info(value.tensor));
+    if (copies) plain.input = static_cast<size_t>(value.tensor.index);
+  }
+  return found;
+}
+
+size_t count_tensors(const TypeRef& type) {
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) return 1;
+  size_t count = 0;
+  for (const TypeRef& field : tuple->fields()) count += count_tensors(field);
+  return count;
 }
 
 /// The arguments of a derived operator, with zeros for those that the derivative does not read: it
 /// has their types. Nothing is kept for it, and what gave them may be fused with its other users.
-/// The result is true for each gradient that is 0 everywhere.
-std::vector<bool> leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
+std::vector<Plain> leave_out_unread(const GradientCall& call, std::vector<ExprRef>& args) {
   const OpCall& typed = call.call;
   if (typed.op()->definition() != DefinitionKind::kCompute) return {};
   std::vector<TypeRef> inputs;
@@ -157,7 +185,7 @@ std::vector<bool> leave_out_unread(const GradientCall& call, std::vector<ExprRef
     for (size_t k = 0; k < count; ++k) any = any || read[next++];
     if (!any) args[i] = zeros_in_place_of(args[i], inputs[i]);
   }
-  return zero_outputs(computation);
+  return plain_outputs(computation);
 }
 
 std::string refusal(const Operator& op, const std::string& why) {
@@ -286,14 +314,17 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
   if (find_op(Name(name)) == nullptr)
     throw Error(refusal(
         op, "derivations stop at derivatives of order " + std::to_string(kMaxGradientOrder)));
-  std::vector<bool> zero = leave_out_unread(call, args);
+  std::vector<Plain> plain = leave_out_unread(call, args);
   ExprRef all = call_op(name, args, call.call.attrs_ref());
   std::vector<TypeRef> floats;
   for (size_t i = 0; i < call.call.num_inputs(); ++i) float_tensors(call.call.input(i), floats);
-  zero.resize(floats.size());
+  plain.resize(floats.size());
+  size_t tensors = 0;  // among the inputs; the gradients that are given come after them
+  for (size_t i = 0; i < call.call.num_inputs(); ++i) tensors += count_tensors(call.call.input(i));
   uint32_t next = 0;
   auto take = [&] {
     uint32_t k = next++;
+    if (plain[k].input && *plain[k].input >= tensors) return given[*plain[k].input - tensors];
     return floats.size() == 1 ? all : make_projection(all, k);
   };
   std::vector<ExprRef> result;
@@ -301,9 +332,9 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
     const TypeRef& type = call.call.input(i);
     std::vector<TypeRef> mine;
     float_tensors(type, mine);
-    const auto first = zero.begin() + next;
+    const auto first = plain.begin() + next;
     if (std::all_of(first, first + static_cast<std::ptrdiff_t>(mine.size()),
-                    [](bool is_zero) { return is_zero; })) {
+                    [](const Plain& one) { return one.zero; })) {
       result.emplace_back();  // nothing, or nothing but zeros
       next += static_cast<uint32_t>(mine.size());
     } else if (const auto* tuple = type->as<TupleType>()) {
@@ -324,12 +355,90 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
   return result;
 }
 
+namespace {
+
+/// The operator that `op` is the gradient of, if it is derived from an operator that is linear in
+/// each of its inputs, all of which are tensors of floats; null otherwise.
+const Operator* product_of(const GradientCall& call) {
+  const std::string_view name = call.call.op()->name().view();
+  if (!name.starts_with(kGradientPrefix)) return nullptr;
+  const Operator* product = find_op(Name(name.substr(kGradientPrefix.size())));
+  if (product->definition() != DefinitionKind::kCompute || is_gradient_name(product->name()))
+    return nullptr;
+  const size_t n = product->num_inputs();
+  std::vector<TypeRef> inputs;
+  for (size_t i = 0; i < n; ++i) {
+    inputs.push_back(call.call.input(i));
+    const auto* tensor = inputs[i]->as<TensorType>();
+    if (tensor == nullptr || !tensor->dtype().is_float() || !has_known_extents(inputs[i]))
+      return nullptr;
+  }
+  if (n < 2 || call.call.num_inputs() != n + 1 || call.call.input(n)->is<TupleType>())
+    return nullptr;
+  const te::Computation computation =
+      build_computation(OpCall(product, call.call.attrs_ref(), inputs, call.call.input(n)));
+  for (size_t i = 0; i < n; ++i) {
+    std::vector<bool> chosen(n, false);
+    chosen[i] = true;
+    const std::vector<te::Dependence> found = te::dependence_on(computation, chosen);
+    if (found.size() != 1 || found[0] != te::Dependence::kLinear) return nullptr;
+  }
+  return product;
+}
+
+// With T(x…, g) = ⟨g, f(x…)⟩, the gradient of f for x_i is ∂T/∂x_i. Gradients h_i of these give
+// Σ ⟨h_i, ∂T/∂x_i⟩, which is the sum of T with h_i in the place of x_i.
+std::vector<ExprRef> gradients_of_product(const GradientCall& call, const Operator& product) {
+  const size_t n = product.num_inputs();
+  const TypeRef& result = call.call.input(n);
+  std::vector<ExprRef> gradients(n + 1);
+  for (size_t i = 0; i < n; ++i) {
+    if (!call.gradients[i]) continue;
+    std::vector<ExprRef> args(call.args.begin(),
+                              call.args.begin() + static_cast<std::ptrdiff_t>(n));
+    args[i] = call.gradients[i];
+    std::vector<TypeRef> types;
+    for (size_t k = 0; k < n; ++k) types.push_back(call.call.input(k));
+    const ExprRef value = make_call(make_op(&product), args, call.call.attrs_ref());
+    const ExprRef given[] = {call.args[n]};
+    const OpCall moved(&product, call.call.attrs_ref(), types, result);
+    const std::vector<ExprRef> parts = gradients_of({moved, args, value, given});
+    for (size_t k = 0; k < n; ++k) {
+      if (k != i) gradients[k] = sum(gradients[k], parts[k]);
+    }
+    gradients[n] = sum(gradients[n], value);
+  }
+  return gradients;
+}
+
+/// The gradients that are given, with zeros where nothing flows.
+std::vector<ExprRef> with_zeros(const GradientCall& call) {
+  std::vector<ExprRef> given(call.gradients.begin(), call.gradients.end());
+  const TypeRef& type = call.call.output();
+  const auto* tuple = type->as<TupleType>();
+  for (size_t k = 0; k < given.size(); ++k) {
+    const TypeRef& tensor = tuple == nullptr ? type : tuple->fields()[k];
+    if (given[k] || !gradient_type({&tensor, 1})) continue;
+    given[k] = zeros_of(tensor.get(), tuple == nullptr
+                                          ? call.result
+                                          : make_projection(call.result, static_cast<uint32_t>(k)));
+  }
+  return given;
+}
+
+}  // namespace
+
 std::vector<ExprRef> gradients_of(const GradientCall& call) {
   const Operator& op = *call.call.op();
   const GradientEntry* entry = gradient_column().find(&op);
-  if (entry == nullptr) return derived_gradients(call);
+  if (entry == nullptr) {
+    if (const Operator* product = product_of(call)) return gradients_of_product(call, *product);
+  }
+  const std::vector<ExprRef> given = with_zeros(call);
+  const GradientCall whole{call.call, call.args, call.result, given};
+  if (entry == nullptr) return derived_gradients(whole);
   if (!entry->rule) throw Error(refusal(op, entry->none));
-  std::vector<ExprRef> gradients = entry->rule(call);
+  std::vector<ExprRef> gradients = entry->rule(whole);
   RELAY_CHECK(gradients.size() == op.num_inputs(),
               "the gradient rule of " + op.name().str() + " gives another number of gradients");
   return gradients;

@@ -17,7 +17,8 @@ struct GradientCall {
   std::span<const ExprRef> args;
   const ExprRef& result;  // what the call gave
   /// The gradient of each tensor in the result, left to right; null for tensors that are not
-  /// floats.
+  /// floats. Callers of `gradients_of` may leave out those that nothing flows to; rules get zeros
+  /// for them.
   std::span<const ExprRef> gradients;
 
   template <class T>

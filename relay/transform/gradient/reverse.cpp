@@ -348,13 +348,8 @@ void Reverse::backward_call(uint32_t id, const Leaves& gradients) {
   // The gradient of each tensor of the result.
   std::vector<ExprRef> given;
   size_t next = 0;
-  for_each_tensor(types_[id], values_[id], [&](const Type* tensor, const ExprRef& value) {
-    if (!is_leaf(tensor)) {
-      given.emplace_back();
-      return;
-    }
-    const ExprRef& known = gradients[next++];
-    given.push_back(known ? known : zeros_of(tensor, value));
+  for_each_tensor(types_[id], values_[id], [&](const Type* tensor, const ExprRef&) {
+    given.push_back(is_leaf(tensor) ? gradients[next++] : ExprRef());
   });
   const OpCall typed(op, call->attrs(), std::move(inputs), TypeRef(types_[id]));
   std::vector<ExprRef> found =
