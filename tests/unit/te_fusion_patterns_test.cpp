@@ -84,11 +84,10 @@ TEST(TeFusionPatterns, AreThoseOfTvmButFor) {
       {"nn.softmax", "row-program"},
       {"nn.log_softmax", "row-program"},
       {"nn.fast_softmax", "row-program"},
+      {"nn.max_pool2d_grad", "row-program"},
       // Each element counts in one window.
       {"nn.global_avg_pool2d", "reduction"},
       {"nn.global_max_pool2d", "reduction"},
-      // Windows overlap: elements are added to where they came from.
-      {"nn.max_pool2d_grad", "opaque"},
       // Kernels of the runtime: what is sparse, and extents that only a run knows.
       {"dyn.nn.upsampling", "opaque"},
       {"dyn.nn.upsampling3d", "opaque"},

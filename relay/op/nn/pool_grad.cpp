@@ -21,50 +21,112 @@ TypeRef infer_grad(const RelationCall& call) {
   return call.input(1);
 }
 
+/// One of the windows that hold an element: its index in the result, and the element's place in it.
+struct Holder {
+  std::vector<Scalar> index;
+  std::vector<Scalar> place;  // on each dimension of space
+  Scalar inside;              // false for a window that only begins near the element; null: always
+};
+
+/// Σ `value(holder)` over the windows that hold element i of the data. Windows that begin every s
+/// elements and have n are at most ⌈n / s⌉ on a dimension; side by side they are one, without any
+/// sum. Outside of the result `value` reads what its loads are filled with.
+Scalar sum_of_holders(te::Builder& b, const PoolWindow& window, Indices i,
+                      const std::function<Scalar(const Holder&)>& value) {
+  std::vector<Dim> counts;
+  bool one = true;
+  for (size_t d = 0; d < 2; ++d) {
+    // Elements that lie apart may be of any window that is near.
+    const bool apart = window.dilation[d] > 1;
+    counts.emplace_back(apart ? window.size[d]
+                              : (window.size[d] + window.strides[d] - 1) / window.strides[d]);
+    one = one && counts[d].is_int(1);
+  }
+  auto holder = [&](Indices t) {
+    Holder found;
+    std::vector<Scalar> at;
+    auto require = [&](const Scalar& condition) {
+      found.inside = found.inside.node() == nullptr ? condition : found.inside && condition;
+    };
+    for (size_t d = 0; d < 2; ++d) {
+      const int64_t size = window.size[d], stride = window.strides[d];
+      Scalar row = window.data.coordinate(i, window.space[d]).whole + window.padding.before[d];
+      Scalar step = te::index_constant(stride);
+      if (window.dilation[d] > 1) {
+        Scalar from = row - t[d] * window.dilation[d];
+        if (stride > 1) require(te::floor_mod(from, step) == 0);
+        at.push_back(te::floor_div(from, step));
+        found.place.push_back(t[d]);
+        continue;
+      }
+      at.push_back(counts[d].is_int(1) ? te::floor_div(row, step)
+                                       : te::floor_div(row, step) - t[d]);
+      found.place.push_back(row - at[d] * step);
+      if (size % stride != 0) require(found.place[d] < size);
+    }
+    found.index = window.out.index([&](char axis) -> Coordinate {
+      return window.is_space(axis) ? Coordinate(at[window.dimension(axis)])
+                                   : window.data.coordinate(i, axis);
+    });
+    return found;
+  };
+  auto term = [&](Indices t) {
+    const Holder found = holder(t);
+    Scalar part = value(found);
+    if (found.inside.node() == nullptr) return part;
+    return te::select(found.inside, part, te::constant(0, part.dtype()));
+  };
+  const Scalar none[] = {te::index_constant(0), te::index_constant(0)};
+  return one ? term(none) : b.sum(counts, term);
+}
+
 // Each window's gradient goes to its first greatest element; a not-a-number counts as greatest.
 void compute_max_grad(const OpCall& call, te::Builder& b) {
   te::Tensor grad = b.input(0);
   te::Tensor data = b.input(1);
   PoolWindow window(call.attrs<MaxPool2DAttrs>(), 2);
+  const DType dtype = data.dtype(), sum = te::wide_float(dtype);
   std::vector<Dim> size(window.size.begin(), window.size.end());
-  Scalar height = te::from_dim(window.data.extent(data.dims(), 'H'));
-  Scalar width = te::from_dim(window.data.extent(data.dims(), 'W'));
-  Scalar least = te::lowest(data.dtype());
-  auto greater = [](const Scalar& a, const Scalar& b_value) {
-    Scalar a_nan = te::unary(te::UnaryOp::kIsNan, a);
-    return a > b_value || (a_nan && !te::unary(te::UnaryOp::kIsNan, b_value));
+  auto element = [&](Indices i, Indices k) {
+    std::vector<Scalar> rows;
+    for (size_t d = 0; d < 2; ++d)
+      rows.push_back(window.row(d, window.out.coordinate(i, window.space[d]).whole, k[d]));
+    std::vector<Scalar> at = window.data_index(i, rows);
+    return window.inside() ? data(at) : data.load_or(at, te::lowest(dtype));
+  };
+  auto nan = [](const Scalar& x) { return te::unary(te::UnaryOp::kIsNan, x); };
+  auto place_of = [&](const Scalar& y, const Scalar& x) {
+    return te::cast(y * window.size[1] + x, kInt32);
   };
   te::Tensor best = b.map(grad.dims(), [&](Indices i) {
-    return b.fold(
-        size,
-        [&](Indices k) -> std::vector<Scalar> {
-          std::vector<Scalar> rows;
-          for (size_t d = 0; d < 2; ++d) {
-            rows.push_back(window.row(d, window.out.coordinate(i, window.space[d]).whole, k[d]));
-          }
-          Scalar flat = rows[0] * width + rows[1];
-          if (window.inside()) return {data(window.data_index(i, rows)), flat};
-          Scalar in_data = rows[0] >= 0 && rows[0] < height && rows[1] >= 0 && rows[1] < width;
-          return {data.load_or(window.data_index(i, rows), least),
-                  te::select(in_data, flat, te::index_constant(-1))};
-        },
-        [&](std::span<const Scalar> l, std::span<const Scalar> r) -> std::vector<Scalar> {
-          // Position -1 is padding, and the identity.
-          Scalar tie = !greater(l[0], r[0]) && !greater(r[0], l[0]);
-          Scalar right = r[1] >= 0 && (l[1] < 0 || greater(r[0], l[0]) || (tie && r[1] < l[1]));
-          return {te::select(right, r[0], l[0]), te::select(right, r[1], l[1])};
-        },
-        {least, te::index_constant(-1)}, {.commutes = true})[1];
+    return b.max(size, [&](Indices k) { return element(i, k); });
   });
-  te::Tensor zeros = b.map(data.dims(), [&](Indices) { return te::constant(0, data.dtype()); });
-  b.output(b.update(
-      zeros, grad.dims(),
-      [&](Indices i) {
-        Scalar flat = best(i);
-        std::vector<Scalar> rows{te::floor_div(flat, width), te::floor_mod(flat, width)};
-        return window.data_index(i, rows);
-      },
-      [&](Indices i) { return grad(i); }, te::Builder::UpdateOp::kSum, te::Bounds::kFill));
+  // The place of the first element that attains it. Padding has the least number and may attain
+  // it, too, but takes no gradient.
+  Scalar beyond = te::constant(window.size[0] * window.size[1], kInt32);
+  te::Tensor first = b.map(grad.dims(), [&](Indices i) {
+    return b.min(size, [&](Indices k) {
+      Scalar x = element(i, k);
+      Scalar attains = x == best(i) || nan(x);
+      if (!window.inside()) {
+        for (size_t d = 0; d < 2; ++d) {
+          Scalar row = window.row(d, window.out.coordinate(i, window.space[d]).whole, k[d]);
+          Scalar extent = te::from_dim(window.data.extent(data.dims(), window.space[d]));
+          attains = attains && row >= 0 && row < extent;
+        }
+      }
+      return te::select(attains, place_of(k[0], k[1]), beyond);
+    });
+  });
+  b.output(b.map(data.dims(), [&](Indices i) {
+    Scalar total = sum_of_holders(b, window, i, [&](const Holder& holder) {
+      Scalar own =
+          first.load_or(holder.index, beyond) == place_of(holder.place[0], holder.place[1]);
+      Scalar given = te::cast(grad.load_or(holder.index, te::constant(0, dtype)), sum);
+      return te::select(own, given, te::constant(0, sum));
+    });
+    return te::cast(total, dtype);
+  }));
 }
 
 // Each element gathers its share of the windows that it is in.
@@ -72,29 +134,11 @@ void compute_avg_grad(const OpCall& call, te::Builder& b) {
   te::Tensor grad = b.input(0);
   te::Tensor data = b.input(1);
   PoolWindow window(call.attrs<AvgPool2DAttrs>(), 2);
-  DType dtype = data.dtype();
-  DType sum = te::wide_float(dtype);
-  std::vector<Dim> size(window.size.begin(), window.size.end());
-  Scalar zero = te::constant(0, dtype);
+  const DType dtype = data.dtype(), sum = te::wide_float(dtype);
   b.output(b.map(data.dims(), [&](Indices i) {
-    Scalar total = b.sum(size, [&](Indices k) {
-      // Element k of window `at` is here if at · stride + k · dilation is; where none is, Fill
-      // applies.
-      std::vector<Scalar> at;
-      for (size_t d = 0; d < 2; ++d) {
-        Scalar from = window.data.coordinate(i, window.space[d]).whole + window.padding.before[d] -
-                      k[d] * window.dilation[d];
-        Scalar step = te::index_constant(window.strides[d]);
-        at.push_back(window.strides[d] == 1
-                         ? from
-                         : te::select(te::floor_mod(from, step) == 0, te::floor_div(from, step),
-                                      te::index_constant(-1)));
-      }
-      std::vector<Scalar> index = window.out.index([&](char axis) -> Coordinate {
-        return window.is_space(axis) ? Coordinate(at[window.dimension(axis)])
-                                     : window.data.coordinate(i, axis);
-      });
-      return te::cast(grad.load_or(index, zero), sum) / te::cast(window.count(index, data), sum);
+    Scalar total = sum_of_holders(b, window, i, [&](const Holder& holder) {
+      Scalar given = te::cast(grad.load_or(holder.index, te::constant(0, dtype)), sum);
+      return given / te::cast(window.count(holder.index, data), sum);
     });
     return te::cast(total, dtype);
   }));
