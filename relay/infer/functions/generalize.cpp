@@ -134,6 +134,7 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
                                 std::vector<TypeVarRef> declared, const Expr* what, bool entry) {
   uint32_t outer = scope.outer_level;
   constraints_.propagate();
+  if (solver_.divide_waiting(outer)) constraints_.propagate();
   std::vector<ConstraintId> pending;
   for (;;) {
     pending = constraints_.pending_since(scope.constraint_mark);

@@ -146,6 +146,11 @@ class Solver final : public DimSolver {
   /// others, which must not come out below 0; returns those that are refuted.
   std::vector<DimEquality> retry_dims();
 
+  /// Gives the variables above a level that only an equation `c * v = t` with a number c is about the
+  /// value `floordiv(t, c)` (T14): a run checks the equation. Otherwise the dimension of a called
+  /// function would stay in the type of its caller. True if there are any.
+  bool divide_waiting(uint32_t outer);
+
   // ---- Watching ----
   /// Wakes a constraint when any unsolved variable of a type is solved.
   void watch(const TypeRef& type, ConstraintId id);

@@ -176,6 +176,40 @@ std::vector<Solver::DimEquality> Solver::retry_dims() {
   return refuted;
 }
 
+bool Solver::divide_waiting(uint32_t outer) {
+  if (waiting_dims_.empty()) return false;
+  bool any = false;
+  const Span last = span_;
+  for (const DimEquality& equality : std::vector<DimEquality>(waiting_dims_)) {
+    const Dim difference = zonk(equality.a) - zonk(equality.b);
+    if (difference.is_any()) continue;
+    const Linear linear(difference);
+    const DimTerm::Part* unknown = nullptr;
+    size_t open = 0;
+    Dim rest(linear.constant);
+    for (const DimTerm::Part& part : linear.parts) {
+      if (part.atom.has_variable()) {
+        unknown = &part;
+        ++open;
+      } else {
+        rest = rest + Dim(part.coefficient) * part.atom;
+      }
+    }
+    if (open != 1 || !unknown->atom.is_variable() || unknown->coefficient == 0) continue;
+    const uint32_t id = unknown->atom.variable_id();
+    if (dims_[id].level <= outer) continue;
+    const bool negative = unknown->coefficient < 0;
+    const Dim value = floor_div(negative ? rest : Dim(0) - rest,
+                                Dim(negative ? -unknown->coefficient : unknown->coefficient));
+    if (value.is_any() || !lower_dim(value, dims_[id].level)) continue;
+    span_ = equality.span;
+    bind_dim(id, value);
+    any = true;
+  }
+  span_ = last;
+  return any;
+}
+
 // Variables that were told in terms of others, as m = 2 - n by n + m = 2.
 void Solver::check_told(std::vector<DimEquality>& refuted) {
   std::vector<DimEquality> open;
