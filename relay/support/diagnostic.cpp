@@ -99,6 +99,35 @@ void append_excerpt(std::string& out, Span span) {
   out += '\n';
 }
 
+// Notes from one on that come again and again, as the calls of a recursion do.
+struct Repetition {
+  size_t period = 1;
+  size_t count = 1;
+};
+
+Repetition repetition(const std::vector<DiagnosticNote>& notes, size_t from) {
+  constexpr size_t kLongest = 4;  // calls of functions that call each other
+  constexpr size_t kLeast = 3;
+  // A compiled program gives each place a text of its own.
+  auto same_place = [](Span a, Span b) {
+    if (a == b) return true;
+    if (a.length() != b.length() || !a.known() || !b.known()) return false;
+    const Location x = SourceMap::locate(a);
+    const Location y = SourceMap::locate(b);
+    return x.line == y.line && x.column == y.column && x.file == y.file;
+  };
+  auto same = [&](size_t a, size_t b) {
+    return notes[a].message == notes[b].message && same_place(notes[a].span, notes[b].span);
+  };
+  for (size_t period = 1; period <= kLongest; ++period) {
+    size_t end = from + period;
+    while (end < notes.size() && same(end, end - period)) ++end;
+    const size_t count = (end - from) / period;
+    if (from + period <= notes.size() && count >= kLeast) return {period, count};
+  }
+  return {};
+}
+
 }  // namespace
 
 Diagnostic Diagnostic::error(std::string message, Span span) {
@@ -164,10 +193,20 @@ std::string render(const Diagnostic& diagnostic, bool codes) {
   out += ": ";
   append_message(out, diagnostic.message);
   append_excerpt(out, diagnostic.span);
-  for (const DiagnosticNote& note : diagnostic.notes) {
-    out += note.kind == DiagnosticNote::Kind::kNote ? "note: " : "help: ";
-    append_message(out, note.message);
-    append_excerpt(out, note.span);
+  const std::vector<DiagnosticNote>& notes = diagnostic.notes;
+  for (size_t i = 0; i < notes.size();) {
+    const Repetition repeated = repetition(notes, i);
+    for (size_t k = i; k < i + repeated.period; ++k) {
+      out += notes[k].kind == DiagnosticNote::Kind::kNote ? "note: " : "help: ";
+      append_message(out, notes[k].message);
+      append_excerpt(out, notes[k].span);
+    }
+    if (repeated.count > 1) {
+      const std::string what =
+          repeated.period == 1 ? "this" : "these " + std::to_string(repeated.period);
+      out += "note: " + what + " again, " + std::to_string(repeated.count - 1) + " more times\n";
+    }
+    i += repeated.period * repeated.count;
   }
   return out;
 }

@@ -104,6 +104,12 @@ static Diagnostic missing_values(const Parameters& parameters, const std::vector
                               parameters.function);
 }
 
+// An option as it was given, unless it is long.
+static std::string option_text(const std::string& text) {
+  constexpr size_t kMost = 60;
+  return "--arg " + (text.size() > kMost ? text.substr(0, kMost) + "…" : text);
+}
+
 Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArrays own, bool all) {
   const std::string& entry = parameters.function;
   const std::vector<std::string>& names = parameters.names;
@@ -112,6 +118,7 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
   bound.values.resize(names.size());
   bound.own.resize(names.size());
   bound.weights.resize(names.size());
+  bound.origins.resize(names.size());
   std::vector<Value>& values = bound.values;
   auto position = [&](const std::string& name) {
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -125,6 +132,7 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
         values[i] = Value(std::move(array));
         bound.weights[i] = true;
         bound.own[i] = is_own;
+        if (!is_own) bound.origins[i] = from;
       }
     }
   };
@@ -150,6 +158,7 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
                   given.args[k]);
     by_name[i] = true;
     bound.own[i] = bound.weights[i] = false;
+    bound.origins[i] = option_text(given.args[k]);
     values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }
   size_t i = 0;
@@ -159,11 +168,34 @@ Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArra
       throw Error("@" + entry + " takes " + wanted_text(parameters, bound) + "; --arg " +
                   argument.text + " is one too many");
     }
+    bound.origins[i] = option_text(argument.text);
     values[i] = read_argument(argument, types[i].get(), hash_combine(given.seed, i));
   }
   if (all && std::any_of(values.begin(), values.end(), [](const Value& v) { return !v; }))
     throw Error(missing_values(parameters, values));
   return bound;
+}
+
+std::vector<Diagnostic> with_origins(std::vector<Diagnostic> diagnostics,
+                                     const Parameters& parameters, const Bound& bound) {
+  for (Diagnostic& diagnostic : diagnostics) {
+    for (size_t i = 0; i < bound.values.size(); ++i) {
+      const std::string about = "argument " + std::to_string(i + 1) + " of @" + parameters.function;
+      if (!diagnostic.message.starts_with(about + ",") &&
+          !diagnostic.message.starts_with(about + ":"))
+        continue;
+      if (!bound.origins[i].empty()) diagnostic.note("the value comes from " + bound.origins[i]);
+      const auto* wanted = parameters.types[i] ? parameters.types[i]->as<TensorType>() : nullptr;
+      const Value& value = bound.values[i];
+      if (wanted == nullptr || !wanted->has_dtype() || !value || !value.is_tensor()) continue;
+      const bool of_file =
+          !bound.origins[i].starts_with("--arg") || bound.origins[i].find('@') != std::string::npos;
+      if (!of_file || value.array().dtype() == wanted->dtype()) continue;
+      const std::string dtype(wanted->dtype().name());
+      diagnostic.help("convert it to " + dtype + ": in NumPy by array.astype(\"" + dtype + "\")");
+    }
+  }
+  return diagnostics;
 }
 
 // Tuples nest no deeper than types do.

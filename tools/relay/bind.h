@@ -12,6 +12,7 @@
 #include <relay/ir/module.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/value.h>
+#include <relay/support/diagnostic.h>
 
 namespace relay::tool {
 
@@ -39,9 +40,10 @@ void add_params_option(CLI::App& command, Given& given);
 
 /// A value for each parameter.
 struct Bound {
-  std::vector<Value> values;  // empty where there is none
-  std::vector<bool> own;      // it comes with the program
-  std::vector<bool> weights;  // the same, or it comes from a file of `--params`
+  std::vector<Value> values;         // empty where there is none
+  std::vector<bool> own;             // it comes with the program
+  std::vector<bool> weights;         // the same, or it comes from a file of `--params`
+  std::vector<std::string> origins;  // "w.npz", "--arg @x.npy": empty for the program's own
 
   bool only_weights() const;
 };
@@ -50,6 +52,11 @@ struct Bound {
 /// `all` parameters shall have values and one has none.
 Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArrays own = {},
                      bool all = true);
+
+/// Says in errors about arguments of a function ("argument 2 of @main, …") where their values come
+/// from, and how to convert one whose dtype differs.
+std::vector<Diagnostic> with_origins(std::vector<Diagnostic> diagnostics,
+                                     const Parameters& parameters, const Bound& bound);
 
 /// Puts tensors where a program wants them.
 void place_arguments(std::vector<Value>& arguments, std::span<const DeviceTree> devices);

@@ -43,11 +43,17 @@ Program bind_program(ProgramSource source, const std::string& entry, const Given
       parameters_of(function, function_signature(source.module, program.entry).get());
   const bool given_now = when == Arguments::kGiven;
   Bound bound = bind_arguments(parameters, given, std::move(source.weights), given_now);
-  if (given_now) check_arguments(source.module, program.entry, bound.values);
-  if (lap) lap("arguments");
-  if (given_now && bound.only_weights()) bound.weights = bound.own;
-  program.module =
-      close_program(std::move(source.module), program.entry, bound.values, bound.weights);
+  try {
+    if (given_now) check_arguments(source.module, program.entry, bound.values);
+    if (lap) lap("arguments");
+    if (given_now && bound.only_weights()) bound.weights = bound.own;
+    program.module =
+        close_program(std::move(source.module), program.entry, bound.values, bound.weights);
+  } catch (const RuntimeError& error) {
+    throw RuntimeError(with_origins(error.diagnostics(), parameters, bound));
+  } catch (const Error& error) {
+    throw Error(with_origins(error.diagnostics(), parameters, bound));
+  }
   program.arguments = arguments_of(bound);
   if (given_now) place_arguments(program.arguments, program.module, program.entry);
   if (lap) lap("specialize");
