@@ -295,14 +295,16 @@ def _scanned(f: Any, init: Any, arrays: list[Any], form: Any, count: Any, revers
         new, given = f(held, at(place))
         rows = [lift(item) for item in tree.flatten(given)[0]]
         where = emit("reshape", place, newshape=[1, 1])
-        after = [
-            emit("scatter_nd", buffer, where, emit("expand_dims", cast(row, buffer.dtype), axis=0), mode="update")
-            for buffer, row in zip(written, rows)
-        ]
+        after = [_row_written(buffer, where, emit("expand_dims", cast(row, buffer.dtype), axis=0)) for buffer, row in zip(written, rows)]
         return (emit("add", index, number(1, "int32")), new, after)
 
     found = loop((number(0, "int32"), carry, buffers), lambda state: emit("less", state[0], lift(last)), step)
     return found[1], tree.unflatten(out_form, found[2])
+
+
+def _row_written(buffer: Any, where: Any, row: Any) -> Any:
+    """A row of a buffer of zeros. Its gradient reads nothing of what was written before, so that no turn keeps the buffer, if it is added."""
+    return emit("scatter_nd", buffer, where, row, mode="add" if buffer.dtype.kind == "float" else "update")
 
 
 def _outputs(f: Any, init: Any, at: Any, outer: Trace) -> tuple[list[Any], Any, Any]:

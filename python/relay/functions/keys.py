@@ -44,11 +44,12 @@ def _checked(key: Any) -> Any:
 @operation
 def split(key: Any, num: int = 2) -> Any:
     """`num` keys of a key, as rows; the key itself is used up."""
-    rest, found = _checked(key), []
-    for _ in range(num - 1):
-        left, rest = emit("random.threefry_split", rest)
-        found.append(left)
-    return emit("stack", [*found, rest], axis=0)
+    count = int(num.__index__())
+    # Random bits are the 256 bits of a new key.
+    _, bits = emit("random.threefry_generate", _checked(key), out_shape=[count, 4])
+    rest = np.zeros((count, _WORDS - 4), "uint64")
+    rest[:, 4] = 1 << 63
+    return emit("concatenate", [bits, lift(Array(rest))], axis=1)
 
 
 @operation
