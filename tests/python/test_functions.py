@@ -437,8 +437,8 @@ def test_lanes():
     [
         (lambda x: relay.vmap(lambda v: v, in_axes=(0, 0))(x), ValueError, "in_axes has 2 entries for 1 arguments"),
         (lambda x: relay.vmap(lambda v: v, in_axes=None)(x), ValueError, "give axis_size"),
-        (lambda x: relay.vmap(lambda v, w: v + w)(x, rnp.ones((3,))), ValueError, "arguments differ in their number of lanes: 2, 3"),
-        (lambda x: relay.vmap(lambda v: v, in_axes=3)(x), ValueError, "axis 3 of an array of 1 dimensions"),
+        (lambda x: relay.vmap(lambda v, w: v + w)(x, rnp.ones((3,))), ValueError, "arrays of 2 and 3 lanes go together"),
+        (lambda x: relay.vmap(lambda v: v, in_axes=3)(x), ValueError, "axis 3, which an array of float32"),
         (lambda x: relay.vmap(lambda v: v, in_axes=("a",))(x), TypeError, "in_axes is made of integers, None and trees of them, not str"),
         (lambda x: relay.vmap(lambda v: v, in_axes=({"a": 0},))(x), ValueError, "in_axes has another form"),
         (lambda x: relay.vmap(lambda v: v, out_axes=(0, 0))(x), ValueError, "out_axes has another form"),
@@ -495,6 +495,41 @@ def test_what_has_no_gradient_is_refused():
         relay.grad(lambda v: v.sum(), argnums=2)(x)
     with pytest.raises(TypeError, match="gradient one of"):
         relay.vjp(lambda v: v, x)[1](rnp.ones((3,)))
+
+
+# Many examples at once
+
+
+def test_vmap_of_python_functions():
+    vmap = relay.functions.vmap
+    x = rnp.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert vmap(lambda row: row.sum())(x).tolist() == [3, 7, 11] and vmap(rnp.sum, in_axes=1)(x).tolist() == [9, 12]
+    assert vmap(lambda row, s: row * s, in_axes=(0, None))(x, 2.0).tolist() == (x * 2).tolist()
+    assert vmap(lambda row, s: {"a": row * s["s"]}, in_axes=(0, {"s": 0}), out_axes=1)(x, {"s": rnp.asarray([1.0, 2.0, 3.0])})["a"].tolist() == [[1, 6, 15], [2, 8, 18]]
+    assert vmap(vmap(lambda a, b: a * b, in_axes=(None, 0)), in_axes=(0, None))(x[:, 0], x[:, 1]).tolist() == np.outer([1, 3, 5], [2, 4, 6]).tolist()
+    w = rnp.asarray([1.0, 1.0])
+    each = vmap(relay.grad(lambda w, row: ((w * row) ** 2).sum()), in_axes=(None, 0))(w, x)
+    assert each.tolist() == (2 * np.asarray(x) ** 2).tolist()
+    assert relay.grad(lambda w: vmap(lambda row: (w * row).sum() ** 2)(x).sum())(w).tolist() == [2 * (3 * 1 + 7 * 3 + 11 * 5), 2 * (3 * 2 + 7 * 4 + 11 * 6)]
+
+    @relay.function
+    def halvings(n):
+        def one(n):
+            count = 0
+            while n > 1:
+                n = n // 2
+                count += 1
+            return count
+
+        return vmap(one)(n)
+
+    assert halvings(rnp.asarray([1, 8, 9, 1000])).tolist() == [0, 3, 3, 9]
+    with pytest.raises(ValueError, match="3 and 2 lanes"):
+        vmap(lambda a, b: a)(x, w)
+    with pytest.raises(ValueError, match="axis 0, which an array of float32"):
+        vmap(lambda a, b: a)(x, rnp.asarray(1.0))
+    with pytest.raises(ValueError, match="no argument an axis"):
+        vmap(lambda a: a, in_axes=None)(x)
 
 
 # Random numbers

@@ -5,6 +5,7 @@ from .control import cond, dynamic_slice, dynamic_update_slice, fori_loop, map, 
 from .dtypes import DTYPES, DType, Spec
 from .explain import Explanation, Lowered
 from .traced import TracedFunction, function
+from .lanes import vmap
 from .places import TraceError
 from .tree import flatten, map_tree, register, unflatten
 
@@ -17,5 +18,5 @@ u8, u16, u32, u64 = (DTYPES[_name] for _name in ("uint8", "uint16", "uint32", "u
 
 __all__ = [
     "Array", "DType", "Explanation", "Lowered", "Spec", "TraceError", "TracedFunction", "Tracer", "cond", "dynamic_slice", "dynamic_update_slice", "flatten",
-    "fori_loop", "function", "map", "map_tree", "register", "scan", "stop_gradient", "switch", "unflatten", "while_loop",
+    "fori_loop", "function", "map", "map_tree", "register", "scan", "stop_gradient", "switch", "unflatten", "vmap", "while_loop",
 ]

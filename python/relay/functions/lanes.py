@@ -54,7 +54,7 @@ def vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = 
                     continue
                 shape = list(value._type.shape)
                 if not -len(shape) <= axis < len(shape):
-                    raise ValueError(f"in_axes: axis {axis} of an array of {len(shape)} dimensions")
+                    raise ValueError(f"vmap goes along axis {axis}, which an array of {value._text()} has not: say None in in_axes for what all lanes share")
                 places.append(axis % len(shape))
                 lanes.append(shape[axis])
                 del shape[axis]
@@ -68,10 +68,10 @@ def vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = 
         out = _spread(out_axes, found, "out_axes")
         captured = dict(trace.captured)
         one = Function([*[param.variable for param in params], *captured.values()], Tuple(exprs))
-        known = {extent for extent in [axis_size, *lanes] if isinstance(extent, int)}
+        known = list(dict.fromkeys(extent for extent in [axis_size, *lanes] if isinstance(extent, int)))
         if len(known) > 1:
-            raise ValueError(f"vmap: arguments differ in their number of lanes: {', '.join(map(str, sorted(known)))}")
-        number = next(iter(known), None)
+            raise ValueError(f"vmap: arrays of {' and '.join(map(str, known))} lanes go together")
+        number = known[0] if known else None
         try:
             made = _core.batch(one, outer.module, [*places, *[None] * len(captured)], out, number)
         except RelayError as error:
