@@ -95,6 +95,7 @@ from .module import check, fromtext, parse, parse_expr, parse_type
 from .scope_builder import ScopeBuilder
 from .ty import Any, ShapeVar, TypeKind, scalar_type
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from ._progress import progress
 from . import op
 from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
@@ -108,7 +109,7 @@ __all__ = [
     "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "grad", "hessian", "If",
     "image", "IncompleteType", "InternalError", "IRModule", "jacobian", "jvp", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
     "MixedModeVisitor", "module", "NDArray", "nn", "Note", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
-    "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "random", "reduce", "RefCreate", "RefRead", "RefType",
+    "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "progress", "random", "reduce", "RefCreate", "RefRead", "RefType",
     "RefWrite", "RelayError", "rewrite", "RunCancelled", "RunTimeout", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",
@@ -176,6 +177,33 @@ def _repr_svg(self: Expr) -> str | None:
 setattr(Expr, "_repr_html_", _repr_html)
 setattr(Expr, "_repr_svg_", _repr_svg)
 setattr(IRModule, "_repr_html_", _repr_html)
+
+
+def _type_html(self: Type) -> str:
+    from . import display
+
+    return display.type_html(self)
+
+
+def _executable_html(self: Executable) -> str:
+    from . import display
+
+    return display.executable_html(self)
+
+
+_profile = Executable.profile
+
+
+def _profile_shown(self: Executable, *args: _AnyType, **kwargs: _AnyType) -> list[_AnyType]:
+    """Runs once and gives what each kernel took: name, calls, seconds, flops, bytes; printed, a table."""
+    from . import display
+
+    return display.Profile(_profile(self, *args, **kwargs))
+
+
+setattr(Type, "_repr_html_", _type_html)
+setattr(Executable, "_repr_html_", _executable_html)
+setattr(Executable, "profile", _profile_shown)
 
 
 def astext(obj: Expr | IRModule | Type, show_meta_data: bool = True) -> str:

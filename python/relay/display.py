@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Iterable
+from typing import Any, Iterable, Sequence
 
 from . import _core
-from ._core import Call, Constant, Expr, Function, GlobalVar, IRModule, Literal, Op, Tuple, TupleGetItem, Var
+from ._core import Call, Constant, Executable, Expr, Function, GlobalVar, IRModule, Literal, Op, Tuple, TupleGetItem, Type, Var
 
-__all__ = ["html", "svg"]
+__all__ = ["Profile", "executable_html", "html", "svg", "type_html"]
 
 # Larger ones are shown as text.
 MAX_NODES = 400
@@ -171,3 +171,56 @@ def html(program: Expr | IRModule) -> str:
         names = program.function_names
         return _text_html(str(program)) + ((svg(program[names[0]]) or "") if len(names) == 1 else "")
     return _text_html(repr(program)) + (svg(program) or "")
+
+
+def type_html(of: Type) -> str:
+    """A type as it is written in programs."""
+    return f"<code>{escape(str(of)[:MAX_TEXT])}</code>"
+
+
+def table_html(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, with numbers at the right."""
+    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    cells = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{top}</tr>{cells}</table>"
+
+
+def executable_html(program: Executable) -> str:
+    """What a compiled program takes, its machine and its kernels."""
+    params = table_html(["parameter", "type"], program.parameters)
+    kernels = program.kernels
+    count = f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''}"
+    shown = "".join(f"<li>{escape(name)}</li>" for name in kernels[:MAX_NODES])
+    return f"<p>compiled for <code>{escape(program.target)}</code></p>{params}<details><summary>{count}</summary><ul>{shown}</ul></details>"
+
+
+def size_text(count: float) -> str:
+    """A number of bytes, for people."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+class Profile(list[Any]):
+    """What `Executable.profile` gives: a dictionary for each kernel. Printed, and in a notebook, it is a table, the slowest kernels first."""
+
+    heads = ("kernel", "calls", "time", "share", "operations", "moved")
+
+    def rows(self) -> list[list[str]]:
+        """The cells of the table."""
+        total = sum(kernel["seconds"] for kernel in self) or 1.0
+        return [
+            [kernel["name"], str(kernel["calls"]), f"{kernel['seconds'] * 1e6:.1f} µs", f"{kernel['seconds'] / total:.0%}", f"{kernel['flops']:,}",
+             size_text(kernel["bytes"])]
+            for kernel in sorted(self, key=lambda kernel: -float(kernel["seconds"]))
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        rows = [list(self.heads), *self.rows()]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(self.heads))]
+        return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        return table_html(self.heads, self.rows())

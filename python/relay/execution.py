@@ -12,6 +12,7 @@ from typing import Any, Mapping, Sequence
 from . import _core
 from ._checks import require_int, require_type, shown
 from ._core import Cancel, Executable, Expr, GlobalVar, IRModule, RelayError
+from ._progress import working
 from .expr import TupleWrapper, as_expr
 
 __all__ = ["Cancel", "RunCancelled", "RunTimeout", "compile", "evaluate", "load"]
@@ -72,7 +73,9 @@ def compile(  # noqa: A001 (the verb of the package)
         entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
     level = None if opt_level is None else require_int("opt_level", opt_level, 0, 4)
     donate = [donate] if isinstance(donate, (int, str)) else list(donate)
-    return _core.compile(mod, params, target, level, entry, require_int("threads", threads, 0, _MOST_THREADS), bool(cache), donate)
+    count = require_int("threads", threads, 0, _MOST_THREADS)
+    with working("compiling"):
+        return _core.compile(mod, params, target, level, entry, count, bool(cache), donate)
 
 
 def load(path: str | os.PathLike[str], threads: int = 0) -> Executable:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ._checks import require_type
 from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, TensorType, Var
+from ._progress import progress
 from .analysis import post_order_visit
 from .expr import bind, const
 from .expr_functor import rewrite
@@ -238,7 +239,7 @@ def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], da
         part["main"] = Function(params, Tuple(fields))
         program = build(part)
         chunks: list[list[np.ndarray[Any, Any]]] = [[] for _ in fields]
-        for item in data:
+        for item in progress(data, f"calibrating, operands {first + 1} to {first + len(fields)} of {len(points)}"):
             missing = [name for name in names if name not in item]
             if missing:
                 raise ValueError(f"calibration data has no input %{missing[0]}; it has {', '.join(map(str, item)) or 'nothing'}")

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .._core import Executable, IRModule
+from ..display import size_text, table_html
 from ..execution import compile as compile_module
 
 if TYPE_CHECKING:
@@ -44,14 +45,6 @@ class Lowered:
         return display.html(self._traced.module)
 
 
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
 class Explanation:
     """What became of a function for one signature. `print` shows it; the parts are attributes.
 
@@ -78,7 +71,7 @@ class Explanation:
         if not self.measured:
             return [[kernel["name"]] for kernel in self.kernels]
         return [
-            [kernel["name"], str(kernel["calls"]), f"{kernel['seconds'] * 1e6:.1f} µs", f"{kernel['flops']:,}", _size(kernel["bytes"])]
+            [kernel["name"], str(kernel["calls"]), f"{kernel['seconds'] * 1e6:.1f} µs", f"{kernel['flops']:,}", size_text(kernel["bytes"])]
             for kernel in self.kernels
         ]
 
@@ -93,7 +86,7 @@ class Explanation:
             f"program{'s' if self.programs != 1 else ''} kept",
         ]
         if self.constants:
-            facts.append(f"{len(self.constants)} constant{'s' if len(self.constants) > 1 else ''} from outside of the arguments, {_size(held)}")
+            facts.append(f"{len(self.constants)} constant{'s' if len(self.constants) > 1 else ''} from outside of the arguments, {size_text(held)}")
         facts.append(f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}")
         return facts
 
@@ -107,6 +100,5 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         facts = "<br>".join(escape(fact) for fact in self._facts())
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in self._heads())
-        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows())
-        return f"<p>{facts}</p><table><tr>{head}</tr>{rows}</table><details><summary>program</summary><pre>{escape(self.text)}</pre></details>"
+        table = table_html(self._heads(), self._rows())
+        return f"<p>{facts}</p>{table}<details><summary>program</summary><pre>{escape(self.text)}</pre></details>"
