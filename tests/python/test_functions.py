@@ -349,6 +349,70 @@ def test_python_decides_what_it_can():
     assert f(rnp.ones((2,))).shape == (1, 1, 2) and f(rnp.ones((2,))).tolist() == [[[2, 2]]]
 
 
+def test_break_and_continue():
+    def newton(x):
+        turns = 0
+        while True:
+            step = (x * x - 2) / (2 * x)
+            x = x - step
+            turns += 1
+            if abs(step) < 1e-4:
+                break
+            if turns >= 50:
+                break
+        return x, turns
+
+    x, turns = relay.function(newton)(5.0)
+    assert abs(x.item() - 2**0.5) < 1e-5 and turns.item() == newton(5.0)[1]
+
+    def odd(x, n):
+        total, i = 0, -1
+        for i in range(n):
+            if i % 2 == 0:
+                continue
+            for k in range(3):
+                if k > i:
+                    break
+                total = total + k
+            if total > x:
+                break
+            total = total + i
+        return total, i
+
+    traced = relay.function(odd)
+    for x in (5, 1000):
+        for n in (1, 4, 20):
+            assert values(traced(x, n)) == odd(x, n)
+            # A range of Python, left by a traced number.
+            assert values(relay.function(odd, static_argnums=1)(x, n)) == odd(x, n)
+    assert traced.programs == 1
+
+    @relay.function
+    def first_negative(xs):
+        place = -1
+        for x in xs:
+            place += 1
+            if x < 0:
+                break
+        else_ = place
+        return else_
+
+    assert [first_negative(rnp.asarray(row)).item() for row in ([1.0, -1.0, 2.0, -3.0], [-1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0])] == [1, 0, 3]
+
+    @relay.function
+    def plain(x, names=("a", "b", "c")):
+        seen = []
+        for name in names:
+            if name == "b":
+                continue
+            seen.append(name)
+            if name == "c":
+                break
+        return x, "".join(seen)
+
+    assert plain(1.0)[1] == "ac"
+
+
 def test_functions_inside_of_functions_have_control_flow_too():
     @relay.function
     def f(x):
@@ -604,14 +668,14 @@ def test_loops_that_cannot_be_say_why():
     assert trace_error(grows, rnp.ones((3,))).startswith("x has the shape (3,) before a turn of a loop and (6,) after it")
 
     @relay.function
-    def breaks(x, n):
+    def returns(x, n):
         for i in range(n):
             if i > 3:
-                break
+                return x
             x = x + i
         return x
 
-    assert "left by break" in trace_error(breaks, rnp.ones((3,)), 9)
+    assert "left by return" in trace_error(returns, rnp.ones((3,)), 9)
 
     @relay.function
     def differs(x):

@@ -156,8 +156,8 @@ class Range:
 
     def __iter__(self) -> Any:
         raise TraceError(
-            "a loop over a range() with a traced bound is left by break, continue or return, so that it cannot become a loop of the program: use "
-            "relay.while_loop"
+            "a loop over a range() with a traced bound is left by return, or by break or continue inside of `with` or `try`, or has an else, so that it "
+            "cannot become a loop of the program: use relay.while_loop"
         )
 
 
@@ -193,7 +193,7 @@ def _carried(get: Any, put: Any, names: Sequence[str], used: Sequence[str]) -> t
 
 
 def while_(test: Callable[[], Any], body: Callable[[], None], get: Any, put: Any, names: Sequence[str], used: Sequence[str]) -> None:
-    """A `while` without break, continue and return."""
+    """A `while` without return."""
     goes = test()
     if not _decides(goes):
         while goes:
@@ -218,11 +218,16 @@ def while_(test: Callable[[], Any], body: Callable[[], None], get: Any, put: Any
     set_(control.loop(start, asks, turn, _labels(kept, dict(zip(kept, start)))))
 
 
-def for_(over: Any, body: Callable[[Any], None], get: Any, put: Any, names: Sequence[str], used: Sequence[str]) -> None:
-    """A `for` without break, continue and return. Over a traced array, or a range with a traced bound, it is a loop of the program."""
+def for_(over: Any, body: Callable[[Any], None], get: Any, put: Any, names: Sequence[str], used: Sequence[str], left: Any = None) -> None:
+    """A `for` without return. Over a traced array, or a range with a traced bound, it is a loop of the program. `left` says if it was left."""
     if not isinstance(over, (Range, Tracer)) or current() is None:
         for item in over:
             body(item)
+            if left is not None:
+                ended = left()
+                # If a traced array decides it, the turns that follow ask the flag.
+                if not _decides(ended) and ended:
+                    break
         return
     if isinstance(over, Tracer) and not over.ndim:
         raise TypeError("an array of rank 0 has no elements to go through")
@@ -237,7 +242,11 @@ def for_(over: Any, body: Callable[[Any], None], get: Any, put: Any, names: Sequ
 
     def asks(state: Any) -> Any:
         bound = stop.array() if isinstance(stop, Size) else stop
-        return state[0] < bound if step > 0 else state[0] > bound
+        goes = state[0] < bound if step > 0 else state[0] > bound
+        if left is None:
+            return goes
+        set_(state[1])
+        return and_(not_(left()), lambda: goes)
 
     def turn(state: Any) -> Any:
         set_(state[1])

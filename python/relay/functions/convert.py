@@ -1,7 +1,8 @@
 """Python's `if`, `while` and `for` as control flow: the source of a function is rewritten to ask `branches` what to do.
 
 On values of Python the rewritten statements do what Python does; on traced arrays they become branches and loops of the program. Line numbers
-stay. What cannot be rewritten stays as it is, and says so if a traced array decides it: loops with break, continue or return, and generators.
+stay. `break` and `continue` set flags, which what follows asks. What cannot be rewritten stays as it is, and says so if a traced array decides
+it: loops with return or else, or with a jump out of `with` and `try`, and generators.
 """
 
 from __future__ import annotations
@@ -155,6 +156,37 @@ def _jumps(nodes: list[Any]) -> bool:
     return False
 
 
+def _flag(name: str, value: bool, node: Any) -> Any:
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), node)
+
+
+def _not_set(names: list[str]) -> Any:
+    """A test that no flag is set."""
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), _load(name)) for name in names]
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _lowered(statements: list[Any], left: str, skipped: str) -> list[Any] | None:
+    """Statements of a loop with flags in the place of break and continue; None if they jump out of `with` or `try`."""
+    out: list[Any] = []
+    for i, one in enumerate(statements):
+        if isinstance(one, (ast.Break, ast.Continue)):
+            return [*out, _flag(left if isinstance(one, ast.Break) else skipped, True, one)]
+        if not _jumps([one]):
+            out.append(one)
+            continue
+        if not isinstance(one, ast.If):
+            return None
+        body, orelse, rest = (_lowered(part, left, skipped) for part in (one.body, one.orelse, statements[i + 1 :]))
+        if body is None or orelse is None or rest is None:
+            return None
+        out.append(ast.copy_location(ast.If(one.test, body, orelse), one))
+        if rest:
+            out.append(ast.copy_location(ast.If(_not_set([left, skipped]), rest, []), rest[0]))
+        return out
+    return out
+
+
 def _returns(body: list[Any]) -> bool:
     """True if statements end by return or raise on each way."""
     if not body:
@@ -282,7 +314,23 @@ class _Rewriter(ast.NodeTransformer):
         call = _helper("returned", test, _load(first), _load(second), _load(get), _load(put))
         return [*parts, ast.copy_location(ast.Return(call), node)]
 
+    def jumpless(self, node: Any) -> tuple[list[Any], str | None] | None:
+        """The body of a loop without break and continue, and the flag of break; None if it has to stay as it is."""
+        if _leaves(node.body, ast.Return) or node.orelse:
+            return None
+        if not _jumps(node.body):
+            return node.body, None
+        self.count += 1
+        left, skipped = f"_loop_left_{self.count}", f"_loop_skipped_{self.count}"
+        body = _lowered(node.body, left, skipped)
+        return None if body is None else ([_flag(skipped, False, node), *body], left)
+
     def repeat(self, node: Any, after: list[Any]) -> Any:
+        made = self.jumpless(node)
+        if made is not None and made[1] is not None:
+            both = ast.copy_location(ast.BoolOp(ast.And(), [_not_set([made[1]]), node.test]), node)
+            loop = ast.copy_location(ast.While(both, made[0], []), node)
+            return [_flag(made[1], False, node), *self.repeat(loop, after)]
         if _leaves(node.body, ast.Return) or _jumps(node.body) or node.orelse:
             node.test = self.visit(node.test)
             node.body = self.block(node.body, [*node.body, *after])
@@ -300,18 +348,25 @@ class _Rewriter(ast.NodeTransformer):
         over = self.visit(node.iter)
         if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range" and not over.keywords:
             over = ast.copy_location(_helper("range_", _load("range"), *over.args), node.iter)
-        if _leaves(node.body, ast.Return) or _jumps(node.body) or node.orelse:
+        made = self.jumpless(node)
+        if made is None:
             node.iter = ast.copy_location(_helper("plain", over), node)
             node.body = self.block(node.body, [*node.body, *after])
             return node
-        names, helpers = self.state([ast.Assign([node.target], ast.Constant(None)), *node.body], node)
+        statements, left = made
+        statements = [ast.copy_location(ast.Assign([node.target], _load("_relay_item")), node), *statements]
+        if left is not None:
+            statements = [ast.copy_location(ast.If(_not_set([left]), statements, []), node)]
+        names, helpers = self.state(statements, node)
         body = self.name("body")
-        used = _names_read([*node.body, *after])
-        take = ast.Assign([node.target], _load("_relay_item"))
-        parts = [_define(body, ["_relay_item"], [*_nonlocal(names), take, *self.block(node.body, [*node.body, *after])], node)]
+        again = [*statements, *after, *([_load(left)] if left else [])]
+        used = _names_read(again)
+        parts = [_define(body, ["_relay_item"], [*_nonlocal(names), *self.block(statements, again)], node)]
+        stop = ast.Constant(None) if left is None else _thunk(ast.copy_location(_load(left), node))
         call = _helper("for_", over, _load(body), _load(helpers[0].name), _load(helpers[1].name), _texts(tuple(names)),
-                       _texts(tuple(name for name in names if name in used)))  # fmt: skip
-        return [*helpers, *parts, ast.copy_location(ast.Expr(call), node)]
+                       _texts(tuple(name for name in names if name in used)), stop)  # fmt: skip
+        begin = [] if left is None else [_flag(left, False, node)]
+        return [*begin, *helpers, *parts, ast.copy_location(ast.Expr(call), node)]
 
     def visit_Lambda(self, node: Any) -> Any:  # noqa: N802
         return self.generic_visit(node)
