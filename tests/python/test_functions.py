@@ -1,7 +1,10 @@
 """`relay.function`: tracing, signatures, trees, control flow, gradients, errors."""
 
 import collections
+import copy
 import dataclasses
+import pickle
+import threading
 import traceback
 
 import numpy as np
@@ -695,6 +698,64 @@ def test_loops_that_cannot_be_say_why():
 
     with pytest.raises(UnboundLocalError, match="'y'"):
         one_side(rnp.ones((3,)))
+
+
+def test_mistakes_in_calls_are_explained():
+    f = relay.function(lambda x: x)
+    with pytest.raises(TypeError, match=r"x of <lambda> is the type float32\[3\], and no array"):
+        f(relay.f32[3])
+    with pytest.raises(OverflowError, match="is no int64"):
+        f(2**70)
+    with pytest.raises(TypeError, match="complex128"):
+        f(np.zeros(2, complex))
+    nested = [1]
+    nested.append(nested)
+    with pytest.raises(ValueError, match="holds itself"):
+        f(nested)
+    with pytest.raises(IndexError, match="a truth value is no index"):
+        rnp.ones((3,))[True]
+    with pytest.raises(TypeError, match="integer"):
+        rnp.sum(rnp.ones((3,)), axis=1.5)
+    with pytest.raises(TypeError, match="not of a int"):
+        relay.function(3)
+    with pytest.raises(TypeError, match="different trees"):
+        relay.function(lambda x: relay.cond(x.sum() > 0, lambda: (x,), lambda: x))(rnp.ones((3,)))
+    with pytest.raises(TypeError, match="gives a pair"):
+        relay.scan(lambda c, x: c, 0, rnp.ones((3,)))
+
+
+def test_failures_of_a_run_show_the_line():
+    with pytest.raises(relay.ExecutionError, match=r"return x // y  # here\n"):
+
+        @relay.function
+        def f(x, y):
+            return x // y  # here
+
+        f(1, 0)
+
+
+def test_threads_share_programs():
+    f = relay.function(lambda x, y: (x * y).sum())
+    wrong = []
+
+    def work():
+        try:
+            for i in range(1, 8):
+                assert f(rnp.ones((i,)), 2.0).item() == 2 * i
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and f.programs == 7
+
+
+def test_arrays_pickle_copy_and_format():
+    x = rnp.asarray([1.0, 2.0])
+    assert pickle.loads(pickle.dumps(x)).tolist() == copy.deepcopy(x).tolist() == [1, 2] and f"{x[0]:.2f}" == "1.00" and str(x) == "[1. 2.]"
 
 
 def test_leaked_arrays_say_where_they_come_from():

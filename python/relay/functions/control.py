@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from typing import Any, Callable, Sequence
 
@@ -9,11 +10,13 @@ import numpy as np
 
 from .. import _core
 from .._core import Call, Function, If, Let, TensorType, Tuple, TupleType, Var
+from ..execution import compile as compile_module
 from ..numpy._common import cast, emit, is_array, is_scalar, lift, number
 from ..numpy.elementwise import truth
 from . import tree
 from .array import Array, BaseArray, Tracer
 from .dtypes import DTYPES, promote
+from .eager import results
 from .traced import function
 from .places import TraceError, span
 from .trace import Size, Trace, current, dim_of, emit_tuple, enter
@@ -42,18 +45,14 @@ def _eagerly(body: Callable[..., Any], *args: Any) -> Any:
     key, data = made._key(flat, inner, static, paths)
     traced, _ = made._traced(flat, inner, static, paths)
     code = _core.module_hash(traced.module)
-    for known, compiled in _programs.get(code, []):
-        if _core.module_difference(known, traced.module) is None:
-            compiled.traced.form, compiled.traced.leaves = traced.form, traced.leaves
-            return compiled.run(data)
-    from .traced import Compiled
-
-    module = traced.module.copy()
-    compiled = Compiled(traced, {})
-    _programs.setdefault(code, []).append((module, compiled))
-    while len(_programs) > 256:
-        _programs.popitem(last=False)
-    return compiled.run(data)
+    program = next((program for known, program in _programs.get(code, []) if _core.module_difference(known, traced.module) is None), None)
+    if program is None:
+        module = traced.module.copy()
+        program = compile_module(traced.module)
+        _programs.setdefault(code, []).append((module, program))
+        while len(_programs) > 256:
+            _programs.popitem(last=False)
+    return results(traced.form, traced.leaves, program(*data))
 
 
 _programs: OrderedDict[int, list[Any]] = OrderedDict()
@@ -376,7 +375,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Sequence[Any]
 def _dynamic_update(operand: Any, update: Any, starts: Sequence[Any]) -> Any:
     value = lift(operand)
     given = cast(lift(update), value.dtype)
-    sizes = [extent.__index__() for extent in given.shape]
+    sizes = [operator.index(extent) for extent in given.shape]
     key = []
     for axis, start in enumerate(_start(value, starts, sizes)):
         shape = [1] * given.ndim

@@ -12,11 +12,11 @@ from typing import Any, Callable, TypeVar
 import numpy as np
 
 from .. import _core
-from .._core import Function, IRModule, TensorType, Tuple
+from .._core import Function, IRModule, NDArray, TensorType, Tuple
 from ..execution import compile as compile_module
 from . import tree
-from .array import Array, BaseArray, Tracer, asarray, is_array
-from .dtypes import default_of
+from .array import Array, BaseArray, Tracer, asarray, is_array, is_scalar
+from .dtypes import can_hold, default_of, kind_of_scalar
 from .places import shorten
 from .trace import Trace, current, enter
 
@@ -105,14 +105,32 @@ def hashable(value: Any) -> Any:
     return (type(value), value)
 
 
-def operation(fn: F) -> F:
-    """Makes a function over traced arrays one of arrays with values, too. Everything but arrays is part of the signature."""
+def beside(value: Any, array: Array) -> Array:
+    """A number of Python in the dtype that it has beside an array."""
+    kind = kind_of_scalar(value)
+    dtype = array.dtype if can_hold(array.dtype, kind) else default_of(kind)
+    if dtype == "bfloat16":
+        return Array(NDArray(np.asarray(value, "float32")).astype("bfloat16"), array.weak)
+    return Array(np.asarray(value, dtype=dtype.name), array.weak)
+
+
+def operation(fn: F, numbers: bool = False) -> F:
+    """Makes a function over traced arrays one of arrays with values, too. Everything but arrays is part of the signature.
+
+    With `numbers`, numbers of Python beside an array are arguments, so that a rate that changes makes no new program.
+    """
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             return fn(*args, **kwargs)
         try:
+            if numbers and len(args) == 2:
+                first, second = args
+                if is_scalar(second) and isinstance(first, Array):
+                    args = first, beside(second, first)
+                elif is_scalar(first) and isinstance(second, Array):
+                    args = beside(first, second), second
             return _run(fn, args, kwargs)
         except Exception as error:
             raise shorten(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import functools
 from typing import Any, Callable, Sequence
 
@@ -240,7 +241,7 @@ def jacobian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
         out, pull = vjp(inner, value)
         if not isinstance(out, BaseArray):
             raise TypeError("jacobian is of a function that gives one array")
-        count = out.size.__index__()
+        count = operator.index(out.size)
         rows = map_rows(lambda row: pull(reshape(row, out.shape))[0], eye(count, dtype=out.dtype))
         return reshape(rows, (*out.shape, *value.shape))
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..expr import const
 from ..numpy._common import cast, emit, is_array, lift, number, operation
 from ..numpy.manipulation import broadcast_shape, broadcast_to, permute_dims, reshape
-from .array import Array, Tracer
+from .array import Array, BaseArray, Tracer
 from .places import TraceError
 from .trace import Size, retyped
 
@@ -142,8 +142,8 @@ def _prepared(item: Any) -> Any:
         return item
     if isinstance(item, slice):
         return slice(*[_bound(one) for one in (item.start, item.stop, item.step)])
-    if isinstance(item, (bool, np.bool_)):
-        return lift(bool(item))
+    if isinstance(item, (bool, np.bool_)) or (isinstance(item, BaseArray) and item.dtype == "bool" and not item.ndim):
+        raise IndexError("a truth value is no index: use relay.numpy.where, or None for a new axis")
     if isinstance(item, Size):
         return cast(item.array(), "int64")
     if isinstance(item, Tracer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def _checked(key: Any) -> Any:
 @operation
 def split(key: Any, num: int = 2) -> Any:
     """`num` keys of a key, as rows; the key itself is used up."""
-    count = int(num.__index__())
+    count = operator.index(num)
     # Random bits are the 256 bits of a new key.
     _, bits = emit("random.threefry_generate", _checked(key), out_shape=[count, 4])
     rest = np.zeros((count, _WORDS - 4), "uint64")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Diagnostic, RelayError, Span
+from .._core import Diagnostic, RelayError, Source, Span, source, span_in
 
 __all__ = ["TraceError", "located", "place", "shorten", "span"]
 
@@ -39,10 +39,33 @@ def place() -> tuple[str, int, str]:
     return "", 0, ""
 
 
+# Texts of the user's files, with the offset of each line: spans into them live as long as they.
+_sources: dict[str, tuple[Source, list[int], list[str]] | None] = {}
+
+
+def _source(name: str) -> tuple[Source, list[int], list[str]] | None:
+    if name not in _sources:
+        lines = linecache.getlines(name)
+        offsets, at = [], 0
+        for text in lines:
+            offsets.append(at)
+            at += len(text.encode())
+        _sources[name] = (source(name, "".join(lines).encode()), offsets, lines) if lines else None
+    return _sources[name]
+
+
 def span() -> Span:
-    """The place as a span, for nodes."""
+    """The place as a span, for nodes: the line of the user's file."""
     name, line, _ = place()
-    return Span(name, line, line, 1, 1) if line else Span()
+    if not line:
+        return Span()
+    found = _source(name)
+    if found is None or line > len(found[1]):
+        return Span(name, line, line, 1, 1)
+    text, offsets, lines = found
+    whole = lines[line - 1]
+    left = len(whole) - len(whole.lstrip())
+    return span_in(text, offsets[line - 1] + len(whole[:left].encode()), len(whole.strip().encode()))
 
 
 def _quoted(name: str, line: int, function: str) -> str:

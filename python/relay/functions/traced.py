@@ -25,6 +25,7 @@ from .trace import Trace, current, enter, named
 
 __all__ = ["Compiled", "Traced", "function"]
 
+_MOST_OBJECTS = 64  # whose methods have programs of their own, for each method
 _WIDE = {"bool": np.dtype("bool"), "int": np.dtype("int64"), "float": np.dtype("float64")}
 _STATIC_KINDS = (str, bytes, enum.Enum, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial, range, slice, type(Ellipsis))
 
@@ -125,6 +126,9 @@ class TracedFunction:
 
     def _call(self, args: Any, kwargs: Any) -> Any:
         leaves, form, static, paths = self._flatten(args, kwargs)
+        for item, path in zip(leaves, paths):
+            if isinstance(item, Spec):
+                raise TypeError(f"{path} of {self._fn.__name__} is the type {item!r}, and no array: lower and explain take types")
         key, data = self._key(leaves, form, static, paths)
         compiled = self._kept.get(key)
         if compiled is None:
@@ -349,6 +353,8 @@ class _Bound:
             made._static = {place - 1: name for place, name in fn._static.items() if place > 0}
             made._specs = fn._specs
             known[key] = made
+            while len(known) > _MOST_OBJECTS:
+                known.pop(next(iter(known)))
         return known[key]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Sequence
 
 import numpy as np
@@ -192,7 +193,7 @@ def axis_of(axis: Any, rank: int, what: str = "axis") -> int:
 def _whole(value: Any, what: str) -> int:
     if isinstance(value, Tracer):
         raise TraceError(f"{what} must be known while a function is traced: make the argument static (static_argnames)")
-    return int(value.__index__())
+    return operator.index(value)
 
 
 def axes_of(axis: Any, rank: int) -> list[int]:
@@ -212,7 +213,7 @@ def extents(shape: Any) -> list[Any]:
     for item in items:
         if isinstance(item, Tracer):
             raise TraceError("an extent must be known while a function is traced, or be an extent of an argument: make the argument static (static_argnames)")
-        found.append(item if isinstance(item, Size) else int(item.__index__()))
+        found.append(item if isinstance(item, Size) else operator.index(item))
     return found
 
 

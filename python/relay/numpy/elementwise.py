@@ -53,7 +53,7 @@ def _binary_function(name: str, operator: str, doc: str) -> Any:
 
     fn.__name__ = name
     fn.__doc__ = doc
-    return operation(fn)
+    return operation(fn, numbers=True)
 
 
 def _arithmetic(name: str, operator: str, doc: str) -> Any:
@@ -65,7 +65,7 @@ def _arithmetic(name: str, operator: str, doc: str) -> Any:
 
     fn.__name__ = name
     fn.__doc__ = doc
-    return operation(fn)
+    return operation(fn, numbers=True)
 
 
 add = _arithmetic("add", "add", "The sum; integers wrap.")
@@ -92,7 +92,7 @@ def _on_bits(name: str, operator: str, doc: str, bool_too: bool) -> Any:
 
     fn.__name__ = name
     fn.__doc__ = doc
-    return operation(fn)
+    return operation(fn, numbers=True)
 
 
 bitwise_and = _on_bits("bitwise_and", "bitwise_and", "And of the bits.", True)
@@ -163,13 +163,16 @@ def logical_not(x: Any, /) -> Any:
     return emit("logical_not", truth(lift(x)))
 
 
-@operation
-def divide(x1: Any, x2: Any, /) -> Any:
+def _divide(x1: Any, x2: Any, /) -> Any:
     """The quotient. Integers become float32."""
     (a, b), weak = operands(x1, x2)
     if a.dtype.kind != "float":
         a, b = floating(a), floating(b)
     return emit("divide", a, b, weak=weak)
+
+
+_divide.__name__ = "divide"
+divide = operation(_divide, numbers=True)
 
 
 @operation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from ._common import Any, axis_of, emit, floating, lift, operands, operation
 from .creation import zeros_like
 from .manipulation import concat, flip, swapaxes
@@ -37,7 +39,7 @@ def rfft(x: Any, /, *, axis: int = -1) -> tuple[Any, Any]:
     value = floating(x)
     a, b = fft(value, axis=axis)
     place = axis_of(axis, value.ndim)
-    end = value.shape[place].__index__() // 2 + 1
+    end = operator.index(value.shape[place]) // 2 + 1
     key = (*[slice(None)] * place, slice(0, end))
     return a[key], b[key]
 
@@ -47,7 +49,7 @@ def irfft(real: Any, imaginary: Any, /, n: int | None = None, *, axis: int = -1)
     """The `n` real numbers of a half of a spectrum; n is even by default."""
     a, b = floating(real), floating(imaginary)
     place = axis_of(axis, a.ndim)
-    have = a.shape[place].__index__()
+    have = operator.index(a.shape[place])
     count = 2 * (have - 1) if n is None else n
     if count // 2 + 1 != have:
         raise ValueError(f"{count} numbers have {count // 2 + 1} frequencies, not {have}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import math
 
 from ._common import Any, axes_of, emit, floating, lift, operation, scalar_like
@@ -63,4 +64,4 @@ def matrix_power(x: Any, n: int, /) -> Any:
             found = value if found is None else matmul(found, value)
         n >>= 1
         value = matmul(value, value) if n else value
-    return broadcast_to(eye(value.shape[-1].__index__(), dtype=value.dtype), value.shape) if found is None else found
+    return broadcast_to(eye(operator.index(value.shape[-1]), dtype=value.dtype), value.shape) if found is None else found

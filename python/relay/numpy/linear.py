@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import string
 
 from ._common import Any, axes_of, axis_of, cast, common, emit, lift, operands, operation
@@ -146,7 +147,7 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> An
     from .manipulation import moveaxis
 
     value = moveaxis(value, (axis1, axis2), (-2, -1))
-    rows, columns = value.shape[-2].__index__(), value.shape[-1].__index__()
+    rows, columns = operator.index(value.shape[-2]), operator.index(value.shape[-1])
     first = (max(-offset, 0), max(offset, 0))
     count = max(0, min(rows - first[0], columns - first[1]))
     flat = reshape(value, (*value.shape[:-2], rows * columns))

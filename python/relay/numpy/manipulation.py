@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from ..functions.dtypes import as_dtype
 from ._common import Any, Sequence, Size, axes_of, axis_of, cast, common, emit, extents, lift, operation, same_shape, sized
 
@@ -238,7 +240,7 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Any:
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The parts of an array along an axis, without that axis."""
     value = moveaxis(lift(x), axis, 0)
-    return tuple(value[i] for i in range(value.shape[0].__index__()))
+    return tuple(value[i] for i in range(operator.index(value.shape[0])))
 
 
 @operation
@@ -275,7 +277,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
         where = axis_of(place, value.ndim)
         extent = value.shape[where]
         if isinstance(extent, int):
-            step = int(step.__index__()) % extent if extent else 0
+            step = operator.index(step) % extent if extent else 0
         if isinstance(step, int) and step:
             head = emit("strided_slice", value, begin=[-step], end=[2**31 - 1], strides=[1], axes=[where])
             tail = emit("strided_slice", value, begin=[0], end=[-step], strides=[1], axes=[where])
@@ -287,7 +289,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
 def tile(x: Any, repetitions: Any, /) -> Any:
     """The whole array repeated along axes."""
     value = lift(x)
-    times = [int(one.__index__()) for one in (repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,))]
+    times = [operator.index(one) for one in (repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,))]
     if len(times) < value.ndim:
         times = [1] * (value.ndim - len(times)) + times
     value = reshape(value, (*[1] * (len(times) - value.ndim), *value.shape))

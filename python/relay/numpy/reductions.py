@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 from ..expr import const
@@ -142,7 +143,7 @@ def median(x: Any, /, axis: int | None = None) -> Any:
     if axis is None:
         value, axis = reshape(value, (-1,)), 0
     ordered = sort(value, axis=axis)
-    extent = value.shape[axis].__index__()
+    extent = operator.index(value.shape[axis])
     middle = take(ordered, const_of([(extent - 1) // 2, extent // 2]), axis=axis)
     return mean(middle, axis)
 
