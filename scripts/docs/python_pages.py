@@ -50,7 +50,7 @@ MODULES = {
     "numpy/manipulation": ("relay.numpy.manipulation", "Other shapes of the same elements; the names are in `relay.numpy`."),
     "numpy/reductions": ("relay.numpy.reductions", "Sums, extrema, sorting, sets; the names are in `relay.numpy`."),
     "numpy/linear": ("relay.numpy.linear", "Products of matrices and vectors; the names are in `relay.numpy`."),
-    "numpy/linalg": ("relay.numpy.linalg", "The array API standard's extension, as far as it needs no decomposition."),
+    "numpy/linalg": ("relay.numpy.linalg", "The array API standard's extension, but for eigenvalues and singular values."),
     "numpy/fft": ("relay.numpy.fft", "Fourier transforms on pairs of real and imaginary parts."),
     "functions/keys": ("relay.functions.keys", "Random numbers by keys; the names are in `relay.random`."),
     "analysis": ("relay.analysis", "Questions about programs that change nothing."),

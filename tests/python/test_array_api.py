@@ -20,7 +20,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-8, 1e30, math.inf, -math.inf
 ABSENT = {
     "imag": "no dtype of Relay is complex",
     "fft": "no dtype of Relay is complex: relay.numpy.fft gives spectra as pairs",
-    "linalg": "no operator decomposes matrices: relay.numpy.linalg has what needs none",
+    "linalg": "no eigenvalues and singular values (eigh, svd, qr, pinv, matrix_rank): relay.numpy.linalg has the rest",
 }
 STANDARD = """
 abs acos acosh add all any arange argmax argmin argsort asarray asin asinh astype atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or
@@ -387,6 +387,32 @@ def test_linalg():
         check(rnp.linalg.matrix_power(r, n), np.linalg.matrix_power(x, n), rtol=1e-8)
     check(rnp.linalg.cross(r[0], r[1]), np.linalg.cross(x[0], x[1]))
     check(rnp.linalg.outer(r[0, 0], r[0, 1]), np.linalg.outer(x[0, 0], x[0, 1]))
+
+
+def test_linear_systems():
+    for shape in [(1, 1), (4, 4), (3, 5, 5), (2, 1, 2, 2)]:
+        a, b = sample("float64", shape), sample("float64", (*shape[:-1], 3), 1)
+        a[..., 0, 0] = 0  # a pivot has to be looked for
+        if shape[-1] == 1:
+            a = a + 2
+        r = rnp.asarray(a)
+        check(rnp.linalg.solve(r, rnp.asarray(b)), np.linalg.solve(a, b), rtol=1e-8)
+        check(rnp.linalg.inv(r), np.linalg.inv(a), rtol=1e-8)
+        check(rnp.linalg.det(r), np.linalg.det(a), rtol=1e-8)
+        for found, expected in zip(rnp.linalg.slogdet(r), np.linalg.slogdet(a)):
+            check(found, expected, rtol=1e-8)
+        square = a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1])
+        check(rnp.linalg.cholesky(rnp.asarray(square)), np.linalg.cholesky(square), rtol=1e-8)
+        check(rnp.linalg.cholesky(rnp.asarray(square), upper=True), np.linalg.cholesky(square, upper=True), rtol=1e-8)
+    check(rnp.linalg.solve(rnp.asarray([[2.0, 0.0], [1.0, 1.0]]), rnp.asarray([2.0, 3.0])), np.array([1.0, 2.0], "float32"))
+    check(rnp.linalg.matrix_power(r, -2), np.linalg.matrix_power(a, -2), rtol=1e-7)
+    slope = relay.grad(lambda m: rnp.linalg.slogdet(m)[1])(rnp.asarray([[2.0, 1.0], [1.0, 3.0]], dtype="float64"))
+    np.testing.assert_allclose(np.asarray(slope), np.linalg.inv([[2.0, 1.0], [1.0, 3.0]]).T, rtol=1e-9)
+    for wrong in (rnp.ones((2, 3)), rnp.ones((3,))):
+        with pytest.raises(ValueError, match="square matrices"):
+            rnp.linalg.inv(wrong)
+    with pytest.raises(ValueError, match="2 rows of the matrices and 3"):
+        rnp.linalg.solve(rnp.eye(2), rnp.ones((3,)))
 
 
 def test_fft_gives_pairs():

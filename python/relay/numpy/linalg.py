@@ -1,4 +1,4 @@
-"""The array API standard's extension `linalg`, as far as it needs no decomposition of matrices."""
+"""The array API standard's extension `linalg`, but for eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from .creation import eye
 from .linear import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from .manipulation import broadcast_to, matrix_transpose
 from .reductions import max as _max, min as _min, sum as _sum
+from .solve import cholesky, det, inv, slogdet, solve
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "outer", "tensordot", "trace", "vecdot", "vector_norm"]
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "outer", "slogdet", "solve", "tensordot",
+    "trace", "vecdot", "vector_norm",
+]  # fmt: skip
 
 
 @operation
@@ -54,10 +58,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @operation
 def matrix_power(x: Any, n: int, /) -> Any:
-    """A matrix multiplied by itself. Raises NotImplementedError for negative powers."""
+    """A matrix multiplied by itself; a negative power is one of the inverse."""
     value = lift(x)
     if n < 0:
-        raise NotImplementedError("a negative power needs the inverse of a matrix")
+        value, n = inv(value), -n
     found: Any = None
     while n:
         if n & 1:
