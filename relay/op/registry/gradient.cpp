@@ -338,14 +338,17 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
       result.emplace_back();  // nothing, or nothing but zeros
       next += static_cast<uint32_t>(mine.size());
     } else if (const auto* tuple = type->as<TupleType>()) {
+      const ExprRef& arg = call.args[i];
       std::vector<ExprRef> fields;
       for (size_t k = 0; k < tuple->fields().size(); ++k) {
         const TypeRef& field = tuple->fields()[k];
-        const ExprRef& arg = call.args[i];
-        fields.push_back(
-            gradient_type({&field, 1})
-                ? take()
-                : zeros_of(field.get(), make_projection(arg, static_cast<uint32_t>(k))));
+        if (gradient_type({&field, 1})) {
+          fields.push_back(take());
+        } else {  // what is no float has zeros
+          fields.push_back(zeros_of(
+              field.get(), arg->is<Tuple>() ? arg->operands()[k]
+                                            : make_projection(arg, static_cast<uint32_t>(k))));
+        }
       }
       result.push_back(relay::make_tuple(fields));
     } else {

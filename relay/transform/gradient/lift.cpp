@@ -178,8 +178,13 @@ class FunctionLifter {
       for (size_t i = 0; i < expr->operands().size(); ++i) fields.push_back(operand(id, i));
       return make_tuple(fields, expr->span());
     }
-    if (const auto* projection = expr->as<TupleGetItem>())
+    if (const auto* projection = expr->as<TupleGetItem>()) {
+      // The other fields of a tuple that is written out may have no lifted form.
+      const uint32_t tuple = reverse_.target(id, 0);
+      if (is_node(tuple) && regions_->kind(tuple) == ExprKind::kTuple)
+        return operand(tuple, projection->index());
       return field_of(operand(id, 0), projection->index());
+    }
     RELAY_CHECK(expr->is<Constant>() || expr->is<Literal>(), "a value that has no lifted form");
     return with_cells(reverse_.type(id), ExprRef(expr), *code_);
   }
