@@ -20,7 +20,7 @@ from ._core import Expr, FuncType, Function, GlobalVar, IRModule, Let, RelayErro
 from .expr import bind, const, var
 from .op import tensor as _ops
 
-__all__ = ["custom_gradient", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
+__all__ = ["checkpoint", "custom_gradient", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
 
 def _function(fn: Any, mod: IRModule | None) -> tuple[Function, IRModule]:
@@ -330,6 +330,35 @@ def _typed(function: Function, module: IRModule) -> Function:
 
     typed: Function = InferType()(whole)["typed"]
     return typed
+
+
+def checkpoint(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function:
+    """A function that computes what `fn` does; gradients keep its arguments, and compute what is inside again when they need it.
+
+    Use it for parts of a network between which little is kept: memory falls by what the part computes, and time grows by one more pass
+    forward through it. What functions that call themselves compute, and values of branches, are kept as without it. Raises RelayError if
+    the result is not made of tensors.
+
+    ::
+
+        block = relay.checkpoint(relay.Function([x, w], relay.tanh(relay.nn.dense(x, w))))
+    """
+    function, module = _function(fn, mod)
+    typed = _typed(function, module)
+    params = [var(param.name_hint, param.checked_type) for param in typed.params]
+    marked = [_mark(param) if _is_tensorial(param.type_annotation) else param for param in params]
+    return Function(params, _mark(bind(typed.body, dict(zip(typed.params, marked)))), None, list(typed.type_params))
+
+
+def _mark(value: Expr) -> Expr:
+    from .op import annotation
+
+    marked: Expr = annotation.checkpoint(value)
+    return marked
+
+
+def _is_tensorial(of: Type) -> bool:
+    return isinstance(of, TensorType) or (isinstance(of, TupleType) and bool(of.fields) and all(isinstance(one, TensorType) for one in of.fields))
 
 
 _names = itertools.count()

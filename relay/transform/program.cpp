@@ -8,6 +8,7 @@
 #include <relay/support/error.h>
 #include <relay/support/suggest.h>
 #include <relay/transform/bind_params.h>
+#include <relay/transform/gradient/gradient.h>
 
 namespace relay {
 
@@ -121,7 +122,7 @@ Module close_program(Module module, Name entry, std::span<const Value> values,
   TypeRef signature = function_signature(module, entry);
   std::vector<TypeRef> types =
       parameter_types(*function, entry, signature ? signature->as<FuncType>() : nullptr, values);
-  Module special = specialize(module, entry, types);
+  Module special = expand_gradients(specialize(module, entry, types));
   module = Module();
   std::unordered_map<size_t, NDArray> weights;
   for (size_t i = 0; i < values.size(); ++i) {

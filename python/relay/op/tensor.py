@@ -57,6 +57,19 @@ def collapse_sum_to(data: ExprLike, shape: Any) -> Expr:
     return call_op("collapse_sum_to", data, as_const(shape, "int32"))
 
 
+def grad(function: Expr, argnums: int | Sequence[int] = 0) -> Expr:
+    """A call of the operator `grad`: the gradient of a function as a value of the program, written out before the program runs.
+
+    `relay.grad` gives the gradient itself. `function` is a `GlobalVar`, a `Function`, or the variable of a let that binds one.
+    """
+    return call_op("grad", function, argnums=argnums if isinstance(argnums, int) else list(argnums))
+
+
+def value_and_grad(function: Expr, argnums: int | Sequence[int] = 0) -> Expr:
+    """Like `grad`; the function gives ``(value, gradient)``."""
+    return call_op("value_and_grad", function, argnums=argnums if isinstance(argnums, int) else list(argnums))
+
+
 def _filled(name: str, shape: Any, dtype: DTypeLike, *operands: Any) -> Expr:
     static = static_list(shape)
     if static is None:

@@ -1,9 +1,12 @@
-// Annotations: the value itself, with something said about it.
+// Annotations: the value itself, with something said about it; and the gradient of a function as a
+// value.
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/facts.h>
 #include <relay/op/registry/gradient.h>
+#include <relay/op/registry/gradient_call.h>
+#include <relay/support/error.h>
 
 namespace relay {
 namespace {
@@ -39,6 +42,32 @@ std::vector<ExprRef> passed_on(const GradientCall& call) {
   }
   return {relay::make_tuple(fields)};
 }
+
+// The gradient passes; what it waits for has none.
+std::vector<ExprRef> barrier_gradient(const GradientCall& call) {
+  return {debug_gradient(call)[0], {}};
+}
+
+RELAY_OP("annotation.barrier")
+    .doc(
+        "The value itself, known only once another one is: what follows from it comes later, and "
+        "is "
+        "not merged with what follows from the value without a barrier. Gradients put it before "
+        "what they compute again. No copy.")
+    .input("data", "Tensor or tuple of tensors.", any_value())
+    .input("after", "Tensor that must be there before.", tensor())
+    .output("result", "The same as data.", any_value())
+    .relation(infer_same)
+    .column(stops_fusion(), true)
+    .level(10)
+    .compute([](const OpCall& call, te::Builder& b) {
+      for (size_t k = 0; k < call.num_results(); ++k)
+        b.output(b.reshape(b.input(k), call.result(k).dims));
+    })
+    .gradient(barrier_gradient)
+    .example("fn (%x: Tensor[(3), float32], %y: float32) { exp(annotation.barrier(%x, %y)) }",
+             "[0, 1, 2]", "1")
+    .no_data("the value itself");
 
 RELAY_OP("annotation.cast_hint")
     .doc("The value itself, which quantisation may keep in another dtype from here on.")
@@ -182,5 +211,111 @@ RELAY_OP("assert_op")
     .no_data("the value itself");
 
 }  // namespace
+
+// ---- Gradients of functions, which programs are rid of before they run ----------------------
+
+std::vector<size_t> GradientCallAttrs::places(size_t params) const {
+  std::vector<size_t> result;
+  auto add = [&](int64_t place) {
+    const auto count = static_cast<int64_t>(params);
+    if (place < -count || place >= count)
+      throw Error("argnums names parameter " + std::to_string(place) + " of a function with " +
+                  std::to_string(params));
+    result.push_back(static_cast<size_t>(place < 0 ? place + count : place));
+  };
+  if (const auto* list = argnums.get<AttrValue::List>()) {
+    for (const AttrValue& item : *list) {
+      if (item.get<int64_t>() == nullptr)
+        throw Error("argnums is an integer or a list of integers");
+      add(*item.get<int64_t>());
+    }
+  } else if (const auto* one = argnums.get<int64_t>()) {
+    add(*one);
+  } else {
+    throw Error("argnums is an integer or a list of integers");
+  }
+  return result;
+}
+
+bool GradientCallAttrs::single() const { return argnums.get<AttrValue::List>() == nullptr; }
+
+namespace {
+
+TypeRef infer_gradient_call(const RelationCall& call, bool with_value) {
+  const auto* function = call.input(0)->as<FuncType>();
+  if (function == nullptr)
+    call.fail("argument 1 must be a function, found " + call.input(0)->str());
+  const auto* result = function->result()->as<TensorType>();
+  if (result != nullptr && result->has_rank() && result->has_dtype())
+    call.require(
+        result->dims().empty() && result->dtype().is_float(),
+        "a gradient is of a function that gives one number of a floating-point dtype; this "
+        "one gives " +
+            result->str());
+  else if (result == nullptr)
+    call.fail(
+        "a gradient is of a function that gives one number of a floating-point dtype; this "
+        "one gives " +
+        function->result()->str());
+  const auto& attrs = call.attrs<GradientCallAttrs>();
+  std::vector<TypeRef> params(function->params().begin(), function->params().end());
+  std::vector<TypeRef> gradients;
+  try {
+    for (size_t place : attrs.places(params.size())) gradients.push_back(params[place]);
+  } catch (const Error& error) {
+    call.fail(error.what());
+  }
+  TypeRef found = attrs.single() ? gradients[0] : TupleType::make(std::move(gradients));
+  if (with_value) found = TupleType::make({function->result(), std::move(found)});
+  return FuncType::make(std::move(params), std::move(found));
+}
+
+constexpr const char* kWhyNoGradient =
+    "it is a function; take the gradient of a function that calls it";
+
+RELAY_OP("grad")
+    .doc(
+        "The gradient of a function that gives one float: a function of the same parameters. The "
+        "function is known when the program is compiled: a name, or a function that is written in "
+        "the place or bound by a let.")
+    .input("function", "Function of one number of floats.", any_value())
+    .output("gradient", "Function: its result has the type of the parameter.", any_value())
+    .attrs<GradientCallAttrs>()
+    .relation([](const RelationCall& call) { return infer_gradient_call(call, false); })
+    .no_gradient(kWhyNoGradient)
+    .level(10)
+    .intrinsic()
+    .example(
+        "fn (%x: Tensor[(3), float32]) { let %f = fn (%y: Tensor[(3), float32]) { sum(%y * %y) }; "
+        "grad(%f)(%x) }",
+        "[1, 2, 3]")
+    .no_data("a function");
+
+RELAY_OP("value_and_grad")
+    .doc("Like grad, with the result `(value, gradient)`: the value is computed once.")
+    .input("function", "Function of one number of floats.", any_value())
+    .output("gradient", "Function: its result is the value and the gradient.", any_value())
+    .attrs<GradientCallAttrs>()
+    .relation([](const RelationCall& call) { return infer_gradient_call(call, true); })
+    .no_gradient(kWhyNoGradient)
+    .level(10)
+    .intrinsic()
+    .example(
+        "fn (%x: float32) { let %f = fn (%a: float32, %b: float32) { %a * sin(%b) }; "
+        "value_and_grad(%f, argnums=[0, 1])(%x, 1f) }",
+        "2")
+    .no_data("a function");
+
+}  // namespace
+
+std::optional<GradientCallForm> gradient_call(const Expr* expr) {
+  const auto* call = expr->as<Call>();
+  const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
+  if (callee == nullptr || call->args().size() != 1) return std::nullopt;
+  const bool with_value = callee->op() == get_op("value_and_grad");
+  if (!with_value && callee->op() != get_op("grad")) return std::nullopt;
+  const AttrsRef attrs = call->attrs();
+  return GradientCallForm{attrs ? attrs->as<GradientCallAttrs>() : GradientCallAttrs(), with_value};
+}
 
 }  // namespace relay

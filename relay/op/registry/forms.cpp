@@ -1,6 +1,7 @@
 #include <relay/op/registry/forms.h>
 
 #include <relay/op/annotation/annotation_attrs.h>
+#include <relay/op/registry/barrier.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
@@ -66,6 +67,20 @@ bool is_kill(const Expr* expr) {
 ExprRef make_cast(const ExprRef& data, DType dtype, Span span) {
   const ExprRef args[] = {data};
   return make_call(make_op(get_op("cast")), args, Attrs::make(CastAttrs{{dtype}}), {}, span);
+}
+
+bool is_checkpoint(const Expr* expr) {
+  const auto* call = expr->as<Call>();
+  const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
+  return callee != nullptr && callee->op() == get_op("annotation.checkpoint");
+}
+
+ExprRef make_checkpoint(const ExprRef& data, Span span) {
+  return call_op("annotation.checkpoint", {data}, {}, span);
+}
+
+ExprRef make_barrier(const ExprRef& data, const ExprRef& after, Span span) {
+  return call_op("annotation.barrier", {data, after}, {}, span);
 }
 
 }  // namespace relay

@@ -206,6 +206,10 @@ ExprRef call_with_lanes(LaneFacts& facts, const Call& call, std::span<const Expr
     operands.insert(operands.end(), args.begin(), args.end());
     return rebuild(&call, operands);
   }
+  if (op.definition() == DefinitionKind::kExpand) {  // an annotation of its argument
+    std::vector<ExprRef> same(args.begin(), args.end());
+    return make_call(call.callee(), same, call.attrs(), {}, call.span());
+  }
   if (ExprRef found = elementwise(facts, call, op, args, ids)) return found;
   if (!op.pure())
     throw Error("vmap: " + op.name().str() + " has an effect, which lanes cannot have at once",

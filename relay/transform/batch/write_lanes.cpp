@@ -1,551 +1,329 @@
 // Writes a program whose values have lanes.
-#include <algorithm>
+#include <relay/transform/batch/lane_writer.h>
 
-#include <relay/ir/rewrite.h>
-#include <relay/ir/visit.h>
 #include <relay/op/registry/lane_values.h>
 #include <relay/support/error.h>
-#include <relay/transform/batch/lane_code.h>
-#include <relay/transform/batch/parts.h>
 
 namespace relay::lanes {
-namespace {
-
-using Id = LaneFacts::Id;
 
 TypeRef mask_type(const Dim& lanes) {
   const Dim dims[] = {lanes};
   return TensorType::make(dims, kBool);
 }
 
-class LaneWriter final : public Rewriter {
- public:
-  LaneWriter(ProgramLanes& lanes, std::unordered_map<Name, Name> names, const Dim& number)
-      : lanes_(lanes),
-        facts_(lanes.facts()),
-        names_(std::move(names)),
-        number_(number),
-        code_(facts_, number, lanes.masked(), [this]() -> ExprRef { return masks_.back(); }) {}
-
-  /// The lanes of a function that takes no mask.
-  void push_mask(const VarRef& mask) { masks_.push_back(mask); }
-
-  FunctionRef global(const Function& function, const Name& name) {
-    const Loop* loop = lanes_.loop(name);
-    if (loop != nullptr && ends_apart(*loop)) return loop_function(function, name, *loop);
-    return FunctionRef(run(FunctionRef(&function))->as<Function>());
-  }
-  VarRef var_of(const Var* old) {
-    VarRef& made = vars_[old];
-    if (!made) made = make_var(old->name(), facts_.type(lanes_.of(old)), old->span());
-    return made;
-  }
-  LaneCode& code() { return code_; }
-
- private:
-  struct Branches {
-    VarRef condition, then_mask, else_mask;
-  };
-
-  bool guards(const If* choice) const {
-    return lanes_.parts_lanes(choice) &&
-           !(is_simple(choice->then_branch().get()) && is_simple(choice->else_branch().get()));
-  }
-
-  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef>) override {
-    if (expr->is<Function>() && lanes_.masked())
-      masks_.push_back(make_var("lanes", mask_type(number_)));
-    const auto* choice = expr->as<If>();
-    if (choice == nullptr || !guards(choice)) return;
-    if (operand == 1) {
-      branches_.push_back({make_var("choice"), make_var("lanes"), make_var("lanes")});
-      masks_.push_back(branches_.back().then_mask);
-    } else if (operand == 2) {
-      masks_.back() = branches_.back().else_mask;
-    }
-  }
-
-  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    switch (expr->kind()) {
-      case ExprKind::kVar:
-        return var_of(static_cast<const Var*>(expr));
-      case ExprKind::kGlobalVar: {
-        auto found = names_.find(static_cast<const GlobalVar*>(expr)->name());
-        return found == names_.end() ? ExprRef(expr) : make_global_var(found->second, expr->span());
-      }
-      case ExprKind::kTuple:
-        return write_tuple(expr, operands);
-      case ExprKind::kLet: {
-        const auto& let = static_cast<const Let&>(*expr);
-        const ExprRef value = code_.coerce(operands[0], lanes_.of(let.value().get()),
-                                           lanes_.of(let.var().get()), let.span());
-        return make_let(var_of(let.var().get()), value, operands[1], expr->span());
-      }
-      case ExprKind::kFunction:
-        return write_function(static_cast<const Function&>(*expr), operands[0]);
-      case ExprKind::kCall:
-        return write_call(static_cast<const Call&>(*expr), operands);
-      case ExprKind::kIf:
-        return write_if(static_cast<const If&>(*expr), operands);
-      case ExprKind::kMatch:
-        return write_match(static_cast<const Match&>(*expr), operands);
-      case ExprKind::kConstructor:
-        return facts_.constructor(ConstructorRef(static_cast<const Constructor*>(expr)));
-      case ExprKind::kRefCreate:
-        return make_ref_create(code_.coerce(operands[0], lanes_.of(expr->operands()[0].get()),
-                                            facts_.part(lanes_.of(expr), 0), expr->span()),
-                               expr->span());
-      case ExprKind::kRefWrite:
-        return write_ref(static_cast<const RefWrite&>(*expr), operands);
-      default:
-        return rebuild(expr, operands);
-    }
-  }
-
-  ExprRef write_tuple(const Expr* expr, std::span<const ExprRef> operands) {
-    std::vector<ExprRef> fields;
-    for (size_t i = 0; i < operands.size(); ++i)
-      fields.push_back(code_.coerce(operands[i], lanes_.of(expr->operands()[i].get()),
-                                    facts_.part(lanes_.of(expr), i), expr->span()));
-    return relay::make_tuple(fields, expr->span());
-  }
-
-  ExprRef write_function(const Function& old, const ExprRef& body) {
-    std::vector<VarRef> params;
-    if (lanes_.masked()) {
-      params.push_back(masks_.back());
-      masks_.pop_back();
-    }
-    for (const VarRef& param : old.params()) params.push_back(var_of(param.get()));
-    const Id result = facts_.part(lanes_.of(&old), old.params().size());
-    return make_function(
-        std::move(params),
-        code_.coerce(body, lanes_.of(old.body().get()), result, old.body()->span()),
-        facts_.type(result), old.type_params(), {}, old.attrs(), old.span());
-  }
-
-  ExprRef write_call(const Call& call, std::span<const ExprRef> operands) {
-    const auto args = operands.subspan(1);
-    const Expr* callee = call.callee().get();
-    if (callee->is<Op>()) {
-      std::vector<Id> ids;
-      for (const ExprRef& arg : call.args()) ids.push_back(lanes_.of(arg.get()));
-      return call_with_lanes(facts_, call, args, ids);
-    }
-    const auto* constructor = callee->as<Constructor>();
-    std::vector<ExprRef> wanted;
-    if (constructor == nullptr && lanes_.masked()) wanted.push_back(masks_.back());
-    for (size_t i = 0; i < args.size(); ++i) {
-      const Id to =
-          constructor != nullptr ? lanes_.fields(call)[i] : facts_.part(lanes_.of(callee), i);
-      wanted.push_back(code_.coerce(args[i], lanes_.of(call.args()[i].get()), to, call.span()));
-    }
-    return make_call(operands[0], wanted, call.attrs(), {}, call.span());
-  }
-
-  ExprRef write_if(const If& choice, std::span<const ExprRef> operands) {
-    const Id id = lanes_.of(&choice);
-    const Id then_id = lanes_.of(choice.then_branch().get());
-    const Id else_id = lanes_.of(choice.else_branch().get());
-    if (!lanes_.parts_lanes(&choice))
-      return make_if(operands[0], code_.coerce(operands[1], then_id, id, choice.span()),
-                     code_.coerce(operands[2], else_id, id, choice.span()), choice.span());
-    if (!guards(&choice))
-      return code_.select(operands[0], operands[1], operands[2], id, choice.span());
-    const Branches now = branches_.back();
-    branches_.pop_back();
-    masks_.pop_back();
-    // A branch runs only if a lane wants it, so recursion ends; then for all lanes, of which those
-    // that do not want it write nothing.
-    VarRef first = make_var("x"), second = make_var("y");
-    ExprRef result = code_.select(now.condition, first, second, id, choice.span());
-    result =
-        make_let(second, code_.guarded(now.else_mask, operands[2], else_id, choice.span()), result);
-    result = make_let(now.else_mask, both(masks_.back(), no(now.condition)), result);
-    result =
-        make_let(first, code_.guarded(now.then_mask, operands[1], then_id, choice.span()), result);
-    result = make_let(now.then_mask, both(masks_.back(), now.condition), result);
-    return make_let(now.condition, operands[0], result, choice.span());
-  }
-
-  ExprRef write_match(const Match& match, std::span<const ExprRef> operands) {
-    std::vector<PatternRef> patterns;
-    std::vector<ExprRef> bodies;
-    for (size_t i = 0; i < match.patterns().size(); ++i) {
-      patterns.push_back(write_pattern(match.patterns()[i]));
-      bodies.push_back(code_.coerce(operands[i + 1], lanes_.of(match.clause_bodies()[i].get()),
-                                    lanes_.of(&match), match.span()));
-    }
-    return make_match(operands[0], std::move(patterns), bodies, match.complete(), match.span());
-  }
-
-  PatternRef write_pattern(const PatternRef& old) {
-    std::vector<PatternRef> fields;
-    for (const PatternRef& field : old->fields()) fields.push_back(write_pattern(field));
-    switch (old->kind()) {
-      case PatternKind::kWildcard:
-        return old;
-      case PatternKind::kVar:
-        return Pattern::var(var_of(old->var().get()), old->span());
-      case PatternKind::kTuple:
-        return Pattern::tuple(std::move(fields), old->span());
-      case PatternKind::kConstructor:
-        return Pattern::constructor(facts_.constructor(old->constructor()), std::move(fields),
-                                    old->span());
-    }
-    RELAY_UNREACHABLE("unknown pattern");
-  }
-
-  // Lanes that are not here keep what the reference holds.
-  ExprRef write_ref(const RefWrite& write, std::span<const ExprRef> operands) {
-    const Id content = facts_.part(lanes_.of(write.ref().get()), 0);
-    const ExprRef value =
-        code_.coerce(operands[1], lanes_.of(write.value().get()), content, write.span());
-    if (!lanes_.masked()) return make_ref_write(operands[0], value, write.span());
-    VarRef ref = make_var("ref"), now = make_var("now"), old = make_var("old");
-    ExprRef result = make_ref_write(
-        ref, code_.select(masks_.back(), now, old, content, write.span()), write.span());
-    result = make_let(old, make_ref_read(ref), result);
-    return make_let(ref, operands[0], make_let(now, value, result));
-  }
-
-  // ---- Loops whose lanes end at different times ------------------------------------------------
-
-  bool ends_apart(const Loop& loop) const {
-    for (const Expr* choice : loop.choices) {
-      if (lanes_.parts_lanes(static_cast<const If*>(choice))) return true;
-    }
-    return false;
-  }
-
-  /// A turn: `(goes on, parameters)`, where lanes that are done keep their parameters. The loop
-  /// goes on while a lane does; then all ends are computed.
-  FunctionRef loop_function(const Function& old, const Name& name, const Loop& loop) {
-    loop_ = {&old, &loop, {}};
-    std::vector<VarRef> params;
-    VarRef mask = make_var("lanes", mask_type(number_));
-    masks_.push_back(mask);
-    if (lanes_.masked()) params.push_back(mask);
-    for (const VarRef& param : old.params()) {
-      params.push_back(var_of(param.get()));
-      loop_.kept.push_back(params.back());
-    }
-    const Id id = lanes_.function(name);
-    const Id result = facts_.part(id, old.params().size());
-    const ExprRef turn = turn_of(old.body().get());
-    ExprRef end = end_of(old.body().get(), result);
-    if (!end) end = code_.zeros(result, old.span());  // a loop without an end
-    VarRef state = make_var("turn"), on = make_var("on");
-    std::vector<ExprRef> args;
-    if (lanes_.masked()) args.push_back(mask);
-    for (size_t i = 0; i < old.params().size(); ++i)
-      args.push_back(loop.invariant[i] ? loop_.kept[i]
-                                       : make_projection(state, static_cast<uint32_t>(1 + i)));
-    const ExprRef again = make_call(make_global_var(names_.at(name)), args, {}, {}, old.span());
-    const ExprRef goes_on = make_projection(state, 0);
-    ExprRef body = make_if(any_lane(on), again, copy_with_fresh_vars(end), old.span());
-    body = make_let(on, lanes_.masked() ? both(mask, goes_on) : goes_on, body);
-    body = make_let(state, turn, body);
-    masks_.pop_back();
-    if (!lanes_.masked() && !number_.is_int())
-      throw Error("vmap of a loop needs masks", old.span());
-    if (!lanes_.masked()) body = make_let(mask, all_lanes(number_.as_int()), body);
-    return make_function(std::move(params), body, facts_.type(result), old.type_params(), {},
-                         old.attrs(), old.span());
-  }
-
-  ExprRef truth(bool value) {
-    if (value) return masks_.back();
-    return both(masks_.back(), no(masks_.back()));
-  }
-
-  ExprRef state_of(const ExprRef& goes_on, const std::vector<ExprRef>& values) {
-    std::vector<ExprRef> fields{goes_on};
-    fields.insert(fields.end(), values.begin(), values.end());
-    return relay::make_tuple(fields);
-  }
-
-  /// Runs `make` on the end of a chain of lets, and writes the lets around its result.
-  ExprRef after_lets(const Expr* tail, const std::function<ExprRef(const Expr*)>& make) {
-    std::vector<const Let*> lets;
-    for (; tail->is<Let>(); tail = static_cast<const Let*>(tail)->body().get())
-      lets.push_back(static_cast<const Let*>(tail));
-    std::vector<ExprRef> values;
-    for (const Let* let : lets)
-      values.push_back(code_.coerce(run(let->value()), lanes_.of(let->value().get()),
-                                    lanes_.of(let->var().get()), let->span()));
-    ExprRef result = make(tail);
-    if (!result) return result;
-    for (size_t i = lets.size(); i-- > 0;)
-      result = make_let(var_of(lets[i]->var().get()), values[i], result, lets[i]->span());
-    return result;
-  }
-
-  ExprRef turn_of(const Expr* tail) {
-    return after_lets(tail, [&](const Expr* end) -> ExprRef {
-      if (loop_.loop->calls.count(end) != 0) {
-        const auto& call = static_cast<const Call&>(*end);
-        std::vector<ExprRef> values;
-        for (size_t i = 0; i < call.args().size(); ++i) {
-          const Id to = facts_.part(lanes_.of(call.callee().get()), i);
-          values.push_back(loop_.loop->invariant[i]
-                               ? relay::make_tuple(std::vector<ExprRef>())
-                               : code_.coerce(run(call.args()[i]), lanes_.of(call.args()[i].get()),
-                                              to, end->span()));
-        }
-        return state_of(truth(true), values);
-      }
-      if (loop_.loop->choices.count(end) == 0) return stay();
-      const auto& choice = static_cast<const If&>(*end);
-      const ExprRef condition = run(choice.condition());
-      if (!lanes_.parts_lanes(&choice))
-        return make_if(condition, turn_of(choice.then_branch().get()),
-                       turn_of(choice.else_branch().get()), end->span());
-      VarRef name = make_var("choice"), first = make_var("x"), second = make_var("y");
-      ExprRef result = joined(name, first, second, end->span());
-      result = make_let(second, turn_if_wanted(no(name), choice.else_branch().get()), result);
-      result = make_let(first, turn_if_wanted(name, choice.then_branch().get()), result);
-      return make_let(name, condition, result, end->span());
-    });
-  }
-
-  ExprRef stay() {
-    std::vector<ExprRef> values;
-    for (size_t i = 0; i < loop_.kept.size(); ++i)
-      values.push_back(loop_.loop->invariant[i] ? relay::make_tuple(std::vector<ExprRef>())
-                                                : ExprRef(loop_.kept[i]));
-    return state_of(truth(false), values);
-  }
-
-  /// A branch that only moves tensors runs for all lanes, another one only if a lane wants it.
-  ExprRef turn_if_wanted(const ExprRef& condition, const Expr* branch) {
-    if (!lanes_.masked()) return turn_of(branch);
-    VarRef mask = make_var("lanes");
-    masks_.push_back(mask);
-    ExprRef turn = turn_of(branch);
-    turn = make_if(any_lane(mask), turn, stay());
-    masks_.pop_back();
-    return make_let(mask, both(masks_.back(), condition), turn);
-  }
-
-  ExprRef joined(const ExprRef& condition, const ExprRef& x, const ExprRef& y, Span span) {
-    std::vector<ExprRef> values;
-    const Function& function = *loop_.function;
-    for (size_t i = 0; i < function.params().size(); ++i) {
-      const auto at = static_cast<uint32_t>(1 + i);
-      values.push_back(loop_.loop->invariant[i]
-                           ? relay::make_tuple(std::vector<ExprRef>())
-                           : code_.select(condition, make_projection(x, at), make_projection(y, at),
-                                          lanes_.of(function.params()[i].get()), span));
-    }
-    return state_of(chosen(condition, make_projection(x, 0), make_projection(y, 0), span), values);
-  }
-
-  /// The value at the ends below `tail`; null if there are none.
-  ExprRef end_of(const Expr* tail, Id result) {
-    return after_lets(tail, [&](const Expr* end) -> ExprRef {
-      if (loop_.loop->calls.count(end) != 0) return {};
-      if (loop_.loop->choices.count(end) == 0)
-        return code_.coerce(run(ExprRef(end)), lanes_.of(end), result, end->span());
-      const auto& choice = static_cast<const If&>(*end);
-      const ExprRef first = end_of(choice.then_branch().get(), result);
-      const ExprRef second = end_of(choice.else_branch().get(), result);
-      if (!first || !second) return first ? first : second;
-      const ExprRef condition = run(choice.condition());
-      if (!lanes_.parts_lanes(&choice)) return make_if(condition, first, second, end->span());
-      return code_.select(condition, first, second, result, end->span());
-    });
-  }
-
-  struct CurrentLoop {
-    const Function* function;
-    const Loop* loop;
-    std::vector<VarRef> kept;
-  };
-
-  ProgramLanes& lanes_;
-  LaneFacts& facts_;
-  std::unordered_map<Name, Name> names_;
-  Dim number_;
-  std::unordered_map<const Var*, VarRef> vars_;
-  std::vector<VarRef> masks_;
-  std::vector<Branches> branches_;
-  CurrentLoop loop_{};
-  LaneCode code_;
-};
-
-// ---- The entry
-// -----------------------------------------------------------------------------------
-
-/// The position of the axis of lanes in a tensor of `rank` axes for one lane.
-size_t place_of(int64_t axis, size_t rank, Span span) {
-  const auto all = static_cast<int64_t>(rank) + 1;
-  if (axis < -all || axis >= all)
-    throw Error("axis " + std::to_string(axis) + " of lanes is outside of a tensor with " +
-                    std::to_string(all) + (all == 1 ? " axis" : " axes"),
-                span);
-  return static_cast<size_t>(axis < 0 ? axis + all : axis);
+FunctionRef LaneWriter::global(const Function& function, const Name& name) {
+  const Loop* loop = lanes_.loop(name);
+  if (loop != nullptr && ends_apart(*loop)) return loop_function(function, name, *loop);
+  return FunctionRef(run(FunctionRef(&function))->as<Function>());
 }
 
-const LaneAxes& axes_of(const LaneAxes& axes, size_t i) {
-  return axes.fields.empty() ? axes : axes.fields.at(i);
+VarRef LaneWriter::var_of(const Var* old) {
+  VarRef& made = vars_[old];
+  if (!made) made = make_var(old->name(), facts_.type(lanes_.of(old)), old->span());
+  return made;
 }
 
-class Entry {
- public:
-  Entry(LaneFacts& facts, LaneCode& code, Dim lanes)
-      : facts_(facts), code_(code), lanes_(std::move(lanes)) {}
-
-  /// The type of a parameter as callers have it, and its value with the axes of lanes in front.
-  TypeRef given_type(const LaneAxes& axes, Id id, Span span) {
-    if (facts_.is_tuple(id)) {
-      std::vector<TypeRef> fields;
-      for (size_t i = 0; i < facts_.num_parts(id); ++i)
-        fields.push_back(given_type(axes_of(axes, i), facts_.part(id, i), span));
-      return TupleType::make(std::move(fields));
-    }
-    if (!facts_.is_tensor(id)) {
-      require_front(axes, id, span);
-      return facts_.type(id);
-    }
-    if (!axes.axis) return facts_.lane_type(id);
-    const std::span<const Dim> lane = lane_dims(facts_, id, span);
-    std::vector<Dim> dims(lane.begin(), lane.end());
-    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(place_of(*axes.axis, lane.size(), span)),
-                lanes_);
-    return TensorType::make(ShapeType::make(dims),
-                            facts_.lane_type(id)->as<TensorType>()->dtype_type());
-  }
-  ExprRef to_front(const LaneAxes& axes, Id id, const ExprRef& x, Span span) {
-    return mapped(id, x, span, axes, [&](const LaneAxes& one, Id tensor, const ExprRef& value) {
-      if (!one.axis) return facts_.has_lanes(tensor) ? code_.spread(value, tensor, span) : value;
-      const size_t rank = lane_dims(facts_, tensor, span).size();
-      return with_moved_axis(value, place_of(*one.axis, rank, span), 0, rank + 1);
-    });
-  }
-  ExprRef from_front(const LaneAxes& axes, Id id, const ExprRef& x, Span span) {
-    return mapped(id, x, span, axes, [&](const LaneAxes& one, Id tensor, const ExprRef& value) {
-      if (!one.axis) {
-        if (facts_.has_lanes(tensor))
-          throw Error("out_axes says that all lanes share a result that differs from lane to lane",
-                      span);
-        return value;
-      }
-      const size_t rank = lane_dims(facts_, tensor, span).size();
-      const ExprRef all = facts_.has_lanes(tensor) ? value : code_.spread(value, tensor, span);
-      return with_moved_axis(all, 0, place_of(*one.axis, rank, span), rank + 1);
-    });
-  }
-
-  /// A tensor with lanes in a value with lanes in front; null if there is none.
-  ExprRef some_tensor(Id id, const ExprRef& x) {
-    if (facts_.is_tensor(id)) return facts_.has_lanes(id) ? x : ExprRef();
-    for (size_t i = 0; facts_.is_tuple(id) && i < facts_.num_parts(id); ++i) {
-      if (ExprRef found = some_tensor(facts_.part(id, i), field_of(x, i))) return found;
-    }
-    return {};
-  }
-
- private:
-  using Map = std::function<ExprRef(const LaneAxes&, Id, const ExprRef&)>;
-
-  void require_front(const LaneAxes& axes, Id id, Span span) {
-    if (facts_.is_tensorial(id) || !axes.axis || *axes.axis == 0) return;
-    throw Error(
-        "lanes are the first axis of tensors in a value of type " + facts_.lane_type(id)->str(),
-        span);
-  }
-  ExprRef mapped(Id id, const ExprRef& x, Span span, const LaneAxes& axes, const Map& map) {
-    if (facts_.is_tensor(id)) return map(axes, id, x);
-    if (!facts_.is_tuple(id)) {
-      require_front(axes, id, span);
-      return x;
-    }
-    if (!axes.fields.empty() && axes.fields.size() != facts_.num_parts(id))
-      throw Error("out_axes has " + std::to_string(axes.fields.size()) +
-                      " entries for a value of type " + facts_.lane_type(id)->str(),
-                  span);
-    std::vector<ExprRef> fields;
-    bool same = true;
-    for (size_t i = 0; i < facts_.num_parts(id); ++i) {
-      const ExprRef field = field_of(x, i);
-      fields.push_back(mapped(facts_.part(id, i), field, span, axes_of(axes, i), map));
-      same = same && fields.back() == field;
-    }
-    return same ? x : relay::make_tuple(fields, span);
-  }
-
-  LaneFacts& facts_;
-  LaneCode& code_;
-  Dim lanes_;
-};
-
-ExprRef with_lets(const std::vector<std::pair<VarRef, ExprRef>>& lets, ExprRef body) {
-  for (size_t i = lets.size(); i-- > 0;)
-    body = make_let(lets[i].first, lets[i].second, std::move(body), body->span());
-  return body;
+bool LaneWriter::guards(const If* choice) const {
+  return lanes_.parts_lanes(choice) &&
+         !(is_simple(choice->then_branch().get()) && is_simple(choice->else_branch().get()));
 }
 
-}  // namespace
-
-FunctionRef write_lanes(const Module& whole, Module& target, const Name& own, ProgramLanes& lanes,
-                        const BatchForm& form, const Dim& number) {
-  LaneFacts& facts = lanes.facts();
-  std::unordered_map<Name, Name> names;
-  for (const Name& name : lanes.names()) {
-    if (name == own) continue;
-    names[name] = target.fresh_name(name.str() + "_vmap");
-    target.add_function(names[name], make_function({}, relay::make_tuple(std::vector<ExprRef>())));
+void LaneWriter::before(const Expr* expr, uint32_t operand, std::span<const ExprRef>) {
+  if (expr->is<Function>() && lanes_.masked())
+    masks_.push_back(make_var("lanes", mask_type(number_)));
+  const auto* choice = expr->as<If>();
+  if (choice == nullptr || !guards(choice)) return;
+  if (operand == 1) {
+    branches_.push_back({make_var("choice"), make_var("lanes"), make_var("lanes")});
+    masks_.push_back(branches_.back().then_mask);
+  } else if (operand == 2) {
+    masks_.back() = branches_.back().else_mask;
   }
-  LaneWriter writer(lanes, names, number);
-  const FunctionRef entry(whole.function(own));
-  VarRef mask = make_var("lanes", mask_type(number));
-  writer.push_mask(mask);
-  Entry edge(facts, writer.code(), number);
+}
+
+ExprRef LaneWriter::rewrite(const Expr* expr, std::span<const ExprRef> operands) {
+  switch (expr->kind()) {
+    case ExprKind::kVar:
+      return var_of(static_cast<const Var*>(expr));
+    case ExprKind::kGlobalVar: {
+      auto found = names_.find(static_cast<const GlobalVar*>(expr)->name());
+      return found == names_.end() ? ExprRef(expr) : make_global_var(found->second, expr->span());
+    }
+    case ExprKind::kTuple:
+      return write_tuple(expr, operands);
+    case ExprKind::kLet: {
+      const auto& let = static_cast<const Let&>(*expr);
+      const ExprRef value = code_.coerce(operands[0], lanes_.of(let.value().get()),
+                                         lanes_.of(let.var().get()), let.span());
+      return make_let(var_of(let.var().get()), value, operands[1], expr->span());
+    }
+    case ExprKind::kFunction:
+      return write_function(static_cast<const Function&>(*expr), operands[0]);
+    case ExprKind::kCall:
+      return write_call(static_cast<const Call&>(*expr), operands);
+    case ExprKind::kIf:
+      return write_if(static_cast<const If&>(*expr), operands);
+    case ExprKind::kMatch:
+      return write_match(static_cast<const Match&>(*expr), operands);
+    case ExprKind::kConstructor:
+      return facts_.constructor(ConstructorRef(static_cast<const Constructor*>(expr)));
+    case ExprKind::kRefCreate:
+      return make_ref_create(code_.coerce(operands[0], lanes_.of(expr->operands()[0].get()),
+                                          facts_.part(lanes_.of(expr), 0), expr->span()),
+                             expr->span());
+    case ExprKind::kRefWrite:
+      return write_ref(static_cast<const RefWrite&>(*expr), operands);
+    default:
+      return rebuild(expr, operands);
+  }
+}
+
+ExprRef LaneWriter::write_tuple(const Expr* expr, std::span<const ExprRef> operands) {
+  std::vector<ExprRef> fields;
+  for (size_t i = 0; i < operands.size(); ++i)
+    fields.push_back(code_.coerce(operands[i], lanes_.of(expr->operands()[i].get()),
+                                  facts_.part(lanes_.of(expr), i), expr->span()));
+  return relay::make_tuple(fields, expr->span());
+}
+
+ExprRef LaneWriter::write_function(const Function& old, const ExprRef& body) {
   std::vector<VarRef> params;
-  std::vector<std::pair<VarRef, ExprRef>> lets;
-  ExprRef some;
-  for (size_t i = 0; i < entry->params().size(); ++i) {
-    const VarRef& param = entry->params()[i];
-    const Id id = lanes.of(param.get());
-    const TypeRef given = edge.given_type(form.in.at(i), id, param->span());
-    const VarRef inner = writer.var_of(param.get());
-    if (types_equal(given, facts.type(id)) && form.in[i].fields.empty() &&
-        form.in[i].axis.value_or(0) == 0) {
-      params.push_back(inner);
-    } else {
-      params.push_back(make_var(param->name(), given, param->span()));
-      lets.emplace_back(inner, edge.to_front(form.in[i], id, params.back(), param->span()));
+  if (lanes_.masked()) {
+    params.push_back(masks_.back());
+    masks_.pop_back();
+  }
+  for (const VarRef& param : old.params()) params.push_back(var_of(param.get()));
+  const Id result = facts_.part(lanes_.of(&old), old.params().size());
+  return make_function(std::move(params),
+                       code_.coerce(body, lanes_.of(old.body().get()), result, old.body()->span()),
+                       facts_.type(result), old.type_params(), {}, old.attrs(), old.span());
+}
+
+ExprRef LaneWriter::write_call(const Call& call, std::span<const ExprRef> operands) {
+  const auto args = operands.subspan(1);
+  const Expr* callee = call.callee().get();
+  if (callee->is<Op>()) {
+    std::vector<Id> ids;
+    for (const ExprRef& arg : call.args()) ids.push_back(lanes_.of(arg.get()));
+    return call_with_lanes(facts_, call, args, ids);
+  }
+  const auto* constructor = callee->as<Constructor>();
+  std::vector<ExprRef> wanted;
+  if (constructor == nullptr && lanes_.masked()) wanted.push_back(masks_.back());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Id to =
+        constructor != nullptr ? lanes_.fields(call)[i] : facts_.part(lanes_.of(callee), i);
+    wanted.push_back(code_.coerce(args[i], lanes_.of(call.args()[i].get()), to, call.span()));
+  }
+  return make_call(operands[0], wanted, call.attrs(), {}, call.span());
+}
+
+ExprRef LaneWriter::write_if(const If& choice, std::span<const ExprRef> operands) {
+  const Id id = lanes_.of(&choice);
+  const Id then_id = lanes_.of(choice.then_branch().get());
+  const Id else_id = lanes_.of(choice.else_branch().get());
+  if (!lanes_.parts_lanes(&choice))
+    return make_if(operands[0], code_.coerce(operands[1], then_id, id, choice.span()),
+                   code_.coerce(operands[2], else_id, id, choice.span()), choice.span());
+  if (!guards(&choice))
+    return code_.select(operands[0], operands[1], operands[2], id, choice.span());
+  const Branches now = branches_.back();
+  branches_.pop_back();
+  masks_.pop_back();
+  // A branch runs only if a lane wants it, so recursion ends; then for all lanes, of which those
+  // that do not want it write nothing.
+  VarRef first = make_var("x"), second = make_var("y");
+  ExprRef result = code_.select(now.condition, first, second, id, choice.span());
+  result =
+      make_let(second, code_.guarded(now.else_mask, operands[2], else_id, choice.span()), result);
+  result = make_let(now.else_mask, both(masks_.back(), no(now.condition)), result);
+  result =
+      make_let(first, code_.guarded(now.then_mask, operands[1], then_id, choice.span()), result);
+  result = make_let(now.then_mask, both(masks_.back(), now.condition), result);
+  return make_let(now.condition, operands[0], result, choice.span());
+}
+
+ExprRef LaneWriter::write_match(const Match& match, std::span<const ExprRef> operands) {
+  std::vector<PatternRef> patterns;
+  std::vector<ExprRef> bodies;
+  for (size_t i = 0; i < match.patterns().size(); ++i) {
+    patterns.push_back(write_pattern(match.patterns()[i]));
+    bodies.push_back(code_.coerce(operands[i + 1], lanes_.of(match.clause_bodies()[i].get()),
+                                  lanes_.of(&match), match.span()));
+  }
+  return make_match(operands[0], std::move(patterns), bodies, match.complete(), match.span());
+}
+
+PatternRef LaneWriter::write_pattern(const PatternRef& old) {
+  std::vector<PatternRef> fields;
+  for (const PatternRef& field : old->fields()) fields.push_back(write_pattern(field));
+  switch (old->kind()) {
+    case PatternKind::kWildcard:
+      return old;
+    case PatternKind::kVar:
+      return Pattern::var(var_of(old->var().get()), old->span());
+    case PatternKind::kTuple:
+      return Pattern::tuple(std::move(fields), old->span());
+    case PatternKind::kConstructor:
+      return Pattern::constructor(facts_.constructor(old->constructor()), std::move(fields),
+                                  old->span());
+  }
+  RELAY_UNREACHABLE("unknown pattern");
+}
+
+ExprRef LaneWriter::write_ref(const RefWrite& write, std::span<const ExprRef> operands) {
+  const Id content = facts_.part(lanes_.of(write.ref().get()), 0);
+  const ExprRef value =
+      code_.coerce(operands[1], lanes_.of(write.value().get()), content, write.span());
+  if (!lanes_.masked()) return make_ref_write(operands[0], value, write.span());
+  VarRef ref = make_var("ref"), now = make_var("now"), old = make_var("old");
+  ExprRef result = make_ref_write(ref, code_.select(masks_.back(), now, old, content, write.span()),
+                                  write.span());
+  result = make_let(old, make_ref_read(ref), result);
+  return make_let(ref, operands[0], make_let(now, value, result));
+}
+
+// ---- Loops whose lanes end at different times --------------------------------------------------
+
+bool LaneWriter::ends_apart(const Loop& loop) const {
+  for (const Expr* choice : loop.choices) {
+    if (lanes_.parts_lanes(static_cast<const If*>(choice))) return true;
+  }
+  return false;
+}
+
+FunctionRef LaneWriter::loop_function(const Function& old, const Name& name, const Loop& loop) {
+  loop_ = {&old, &loop, {}};
+  std::vector<VarRef> params;
+  VarRef mask = make_var("lanes", mask_type(number_));
+  masks_.push_back(mask);
+  if (lanes_.masked()) params.push_back(mask);
+  for (const VarRef& param : old.params()) {
+    params.push_back(var_of(param.get()));
+    loop_.kept.push_back(params.back());
+  }
+  const Id id = lanes_.function(name);
+  const Id result = facts_.part(id, old.params().size());
+  const ExprRef turn = turn_of(old.body().get());
+  ExprRef end = end_of(old.body().get(), result);
+  if (!end) end = code_.zeros(result, old.span());  // a loop without an end
+  VarRef state = make_var("turn"), on = make_var("on");
+  std::vector<ExprRef> args;
+  if (lanes_.masked()) args.push_back(mask);
+  for (size_t i = 0; i < old.params().size(); ++i)
+    args.push_back(loop.invariant[i] ? loop_.kept[i]
+                                     : make_projection(state, static_cast<uint32_t>(1 + i)));
+  const ExprRef again = make_call(make_global_var(names_.at(name)), args, {}, {}, old.span());
+  const ExprRef goes_on = make_projection(state, 0);
+  ExprRef body = make_if(any_lane(on), again, copy_with_fresh_vars(end), old.span());
+  body = make_let(on, lanes_.masked() ? both(mask, goes_on) : goes_on, body);
+  body = make_let(state, turn, body);
+  masks_.pop_back();
+  if (!lanes_.masked() && !number_.is_int()) throw Error("vmap of a loop needs masks", old.span());
+  if (!lanes_.masked()) body = make_let(mask, all_lanes(number_.as_int()), body);
+  return make_function(std::move(params), body, facts_.type(result), old.type_params(), {},
+                       old.attrs(), old.span());
+}
+
+ExprRef LaneWriter::truth(bool value) {
+  if (value) return masks_.back();
+  return both(masks_.back(), no(masks_.back()));
+}
+
+ExprRef LaneWriter::state_of(const ExprRef& goes_on, const std::vector<ExprRef>& values) {
+  std::vector<ExprRef> fields{goes_on};
+  fields.insert(fields.end(), values.begin(), values.end());
+  return relay::make_tuple(fields);
+}
+
+ExprRef LaneWriter::after_lets(const Expr* tail, const std::function<ExprRef(const Expr*)>& make) {
+  std::vector<const Let*> lets;
+  for (; tail->is<Let>(); tail = static_cast<const Let*>(tail)->body().get())
+    lets.push_back(static_cast<const Let*>(tail));
+  std::vector<ExprRef> values;
+  for (const Let* let : lets)
+    values.push_back(code_.coerce(run(let->value()), lanes_.of(let->value().get()),
+                                  lanes_.of(let->var().get()), let->span()));
+  ExprRef result = make(tail);
+  if (!result) return result;
+  for (size_t i = lets.size(); i-- > 0;)
+    result = make_let(var_of(lets[i]->var().get()), values[i], result, lets[i]->span());
+  return result;
+}
+
+ExprRef LaneWriter::turn_of(const Expr* tail) {
+  return after_lets(tail, [&](const Expr* end) -> ExprRef {
+    if (loop_.loop->calls.count(end) != 0) {
+      const auto& call = static_cast<const Call&>(*end);
+      std::vector<ExprRef> values;
+      for (size_t i = 0; i < call.args().size(); ++i) {
+        const Id to = facts_.part(lanes_.of(call.callee().get()), i);
+        values.push_back(loop_.loop->invariant[i]
+                             ? relay::make_tuple(std::vector<ExprRef>())
+                             : code_.coerce(run(call.args()[i]), lanes_.of(call.args()[i].get()),
+                                            to, end->span()));
+      }
+      return state_of(truth(true), values);
     }
-    if (!some) some = edge.some_tensor(id, inner);
+    if (loop_.loop->choices.count(end) == 0) return stay();
+    const auto& choice = static_cast<const If&>(*end);
+    const ExprRef condition = run(choice.condition());
+    if (!lanes_.parts_lanes(&choice))
+      return make_if(condition, turn_of(choice.then_branch().get()),
+                     turn_of(choice.else_branch().get()), end->span());
+    VarRef name = make_var("choice"), first = make_var("x"), second = make_var("y");
+    ExprRef result = joined(name, first, second, end->span());
+    result = make_let(second, turn_if_wanted(no(name), choice.else_branch().get()), result);
+    result = make_let(first, turn_if_wanted(name, choice.then_branch().get()), result);
+    return make_let(name, condition, result, end->span());
+  });
+}
+
+ExprRef LaneWriter::stay() {
+  std::vector<ExprRef> values;
+  for (size_t i = 0; i < loop_.kept.size(); ++i)
+    values.push_back(loop_.loop->invariant[i] ? relay::make_tuple(std::vector<ExprRef>())
+                                              : ExprRef(loop_.kept[i]));
+  return state_of(truth(false), values);
+}
+
+ExprRef LaneWriter::turn_if_wanted(const ExprRef& condition, const Expr* branch) {
+  if (!lanes_.masked()) return turn_of(branch);
+  VarRef mask = make_var("lanes");
+  masks_.push_back(mask);
+  ExprRef turn = turn_of(branch);
+  turn = make_if(any_lane(mask), turn, stay());
+  masks_.pop_back();
+  return make_let(mask, both(masks_.back(), condition), turn);
+}
+
+ExprRef LaneWriter::joined(const ExprRef& condition, const ExprRef& x, const ExprRef& y,
+                           Span span) {
+  std::vector<ExprRef> values;
+  const Function& function = *loop_.function;
+  for (size_t i = 0; i < function.params().size(); ++i) {
+    const auto at = static_cast<uint32_t>(1 + i);
+    values.push_back(loop_.loop->invariant[i]
+                         ? relay::make_tuple(std::vector<ExprRef>())
+                         : code_.select(condition, make_projection(x, at), make_projection(y, at),
+                                        lanes_.of(function.params()[i].get()), span));
   }
-  const ExprRef body = writer.run(entry->body());
-  const Span place = entry->body()->span().known() ? entry->body()->span() : entry->span();
-  VarRef result = make_var("result", {}, place);
-  const bool simple = body->is<Tuple>() || facts.is_tensor(lanes.of(entry->body().get()));
-  ExprRef out = edge.from_front(form.out, lanes.of(entry->body().get()),
-                                simple ? body : ExprRef(result), place);
-  if (!simple) out = make_let(result, body, out, place);
-  const std::vector<VarRef> free = free_vars(out.get());
-  if (std::find(free.begin(), free.end(), mask) != free.end()) {
-    if (!number.is_int() && !some)
-      throw Error("vmap of this function needs the number of lanes: give axis_size", entry->span());
-    out = make_let(mask, number.is_int() ? all_lanes(number.as_int()) : all_lanes_of(some), out);
-  }
-  std::vector<TypeVarRef> type_params = entry->type_params();
-  if (!number.is_int()) type_params.emplace_back(number.as_symbol());
-  for (const auto& [old, made] : names) {
-    FunctionRef function = writer.global(*whole.function(old), old);
-    if (!number.is_int()) {
-      std::vector<TypeVarRef> more = function->type_params();
-      more.emplace_back(number.as_symbol());
-      function = make_function(function->params(), function->body(), function->ret_type(),
-                               std::move(more), {}, function->attrs(), function->span());
-    }
-    target.update_function(made, FunctionRef(copy_with_fresh_vars(function)->as<Function>()));
-  }
-  return make_function(std::move(params), with_lets(lets, out), {}, std::move(type_params), {},
-                       entry->attrs(), entry->span());
+  return state_of(chosen(condition, make_projection(x, 0), make_projection(y, 0), span), values);
+}
+
+ExprRef LaneWriter::end_of(const Expr* tail, Id result) {
+  return after_lets(tail, [&](const Expr* end) -> ExprRef {
+    if (loop_.loop->calls.count(end) != 0) return {};
+    if (loop_.loop->choices.count(end) == 0)
+      return code_.coerce(run(ExprRef(end)), lanes_.of(end), result, end->span());
+    const auto& choice = static_cast<const If&>(*end);
+    const ExprRef first = end_of(choice.then_branch().get(), result);
+    const ExprRef second = end_of(choice.else_branch().get(), result);
+    if (!first || !second) return first ? first : second;
+    const ExprRef condition = run(choice.condition());
+    if (!lanes_.parts_lanes(&choice)) return make_if(condition, first, second, end->span());
+    return code_.select(condition, first, second, result, end->span());
+  });
 }
 
 }  // namespace relay::lanes

@@ -83,10 +83,11 @@ namespace {
 Module with_known_types(const Module& module, const Name& name) {
   std::vector<TypeRef> types;
   for (const VarRef& param : module.function(name)->params()) {
-    if (param->type() == nullptr || !param->type()->closed()) return resolve_literals(module);
+    if (param->type() == nullptr || !param->type()->closed())
+      return expand_gradients(resolve_literals(module));
     types.emplace_back(param->type());
   }
-  return specialize(module, name, types);
+  return expand_gradients(specialize(module, name, types));
 }
 
 // With variables of its own, so that it may stand beside the old function. Operators refuse a

@@ -46,4 +46,8 @@ FunctionRef gradient(const FunctionRef& function, Module& module, GradientMode m
 FunctionRef gradient_along(const FunctionRef& function, Module& module,
                            std::span<const size_t> places);
 
+/// A typed module with the functions that calls of `grad` and `value_and_grad` stand for; the same
+/// module if there are none. Throws `Error` where the function is not known, or has no gradient.
+Module expand_gradients(Module module);
+
 }  // namespace relay

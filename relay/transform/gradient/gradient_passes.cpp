@@ -1,7 +1,14 @@
-// Gradient, FirstOrderGradient and LazyGradientInit.
+// Gradient, FirstOrderGradient and ExpandGradients.
+#include <map>
+
+#include <relay/infer/infer.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+#include <relay/op/registry/gradient_call.h>
 #include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/transform/gradient/gradient.h>
+#include <relay/transform/literals.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
@@ -88,4 +95,189 @@ RELAY_REGISTER_PASS({
 });
 
 }  // namespace
+
+// ---- Calls of grad ---------------------------------------------------------------------------
+
+namespace {
+
+bool has_gradient_call(const Expr* root) {
+  bool found = false;
+  visit_each(root, [&](const Expr* expr) {
+    found = found || gradient_call(expr).has_value();
+    return !found;
+  });
+  return found;
+}
+
+[[noreturn]] void refuse_unknown(const Expr* call) {
+  throw Error(Diagnostic::error("the function that this gradient is of is known only when the "
+                                "program runs",
+                                call->span())
+                  .help("give the name of a function, or write the function here or in a let"));
+}
+
+class GradientCalls {
+ public:
+  explicit GradientCalls(Module& module) : module_(module) {}
+
+  void run() {
+    std::vector<Name> names;
+    for (const auto& entry : module_.functions()) names.push_back(entry.name);
+    for (const Name& name : names) expand(name);
+  }
+
+ private:
+  class Writer;
+  enum class State : uint8_t { kOpen, kDone };
+
+  void expand(const Name& name);
+  Name gradient_of(const Name& name, const GradientCallForm& form, const Expr* call);
+  ExprRef gradient_of_literal(const FunctionRef& function, const GradientCallForm& form,
+                              const Expr* call);
+  GradientForm form_of(const GradientCallForm& form, size_t params, size_t captured);
+
+  Module& module_;
+  std::map<Name, State> states_;
+  int depth_ = 0;
+  std::map<std::pair<Name, std::string>, Name> made_;
+};
+
+// Rewrites one function; names of lets stand for their functions.
+class GradientCalls::Writer final : public Rewriter {
+ public:
+  explicit Writer(GradientCalls& all) : all_(all) {}
+
+ private:
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let == nullptr || operand != 1) return;
+    if (done[0]->is<GlobalVar>() || done[0]->is<Function>() || done[0]->is<Var>())
+      known_[let->var().get()] = done[0];
+  }
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const std::optional<GradientCallForm> form = gradient_call(expr);
+    if (!form) return rebuild(expr, operands);
+    ExprRef function = operands[1];
+    while (function->is<Var>()) {
+      auto found = known_.find(function->as<Var>());
+      if (found == known_.end()) refuse_unknown(expr);
+      function = found->second;
+    }
+    if (const auto* global = function->as<GlobalVar>())
+      return make_global_var(all_.gradient_of(global->name(), *form, expr), expr->span());
+    if (!function->is<Function>()) refuse_unknown(expr);
+    return all_.gradient_of_literal(FunctionRef(function->as<Function>()), *form, expr);
+  }
+
+  GradientCalls& all_;
+  std::unordered_map<const Var*, ExprRef> known_;
+};
+
+GradientForm GradientCalls::form_of(const GradientCallForm& form, size_t params, size_t captured) {
+  GradientForm result;
+  result.params = form.attrs.places(params);
+  for (size_t& place : *result.params) place += captured;
+  result.single = form.attrs.single();
+  result.with_value = form.with_value;
+  result.of_number = true;
+  return result;
+}
+
+void GradientCalls::expand(const Name& name) {
+  if (states_.count(name) != 0) return;
+  const FunctionRef function(module_.function(name));
+  if (!has_gradient_call(function.get())) {
+    states_[name] = State::kDone;
+    return;
+  }
+  // Each level differentiates the gradients of those below it.
+  constexpr int kMaxDepth = 16;
+  if (depth_ == kMaxDepth)
+    throw Error("gradients of functions that take gradients are nested deeper than " +
+                    std::to_string(kMaxDepth),
+                function->span());
+  ++depth_;
+  states_[name] = State::kOpen;
+  const ExprRef written = Writer(*this).run(function);
+  module_.update_function(name, FunctionRef(written->as<Function>()));
+  states_[name] = State::kDone;
+  --depth_;
+}
+
+Name GradientCalls::gradient_of(const Name& name, const GradientCallForm& form, const Expr* call) {
+  auto state = states_.find(name);
+  if (state != states_.end() && state->second == State::kOpen)
+    throw Error("@" + name.str() + " takes its own gradient, which has no end", call->span());
+  expand(name);
+  const FunctionRef function(module_.function(name));
+  const GradientForm wanted = form_of(form, function->params().size(), 0);
+  std::string key(form.with_value ? "v" : "g");
+  if (wanted.single) key += "s";
+  for (size_t place : *wanted.params) key += "," + std::to_string(place);
+  auto found = made_.find({name, key});
+  if (found != made_.end()) return found->second;
+  const FunctionRef gradient =
+      relay::gradient(function, module_, GradientMode::kHigherOrder, wanted);
+  const Name own = module_.fresh_name("grad_" + name.str());
+  module_.add_function(own, gradient);
+  states_[own] = State::kDone;
+  return made_[{name, key}] = own;
+}
+
+ExprRef GradientCalls::gradient_of_literal(const FunctionRef& function,
+                                           const GradientCallForm& form, const Expr* call) {
+  const std::vector<VarRef> captured = free_vars(function.get());
+  std::vector<VarRef> params;
+  std::unordered_map<const Var*, ExprRef> replacement;
+  for (const VarRef& var : captured) {
+    params.push_back(make_var(var->name(), TypeRef(var->type()), var->span()));
+    replacement[var.get()] = params.back();
+  }
+  std::vector<VarRef> outer;
+  for (const VarRef& param : function->params()) {
+    params.push_back(make_var(param->name(), TypeRef(param->type()), param->span()));
+    replacement[param.get()] = params.back();
+    outer.push_back(make_var(param->name(), TypeRef(param->type()), param->span()));
+  }
+  const FunctionRef whole = make_function(params, substitute(function->body(), replacement), {}, {},
+                                          {}, {}, function->span());
+  const FunctionRef closed(copy_with_fresh_vars(copy_nodes(whole))->as<Function>());
+  const FunctionRef gradient =
+      relay::gradient(closed, module_, GradientMode::kHigherOrder,
+                      form_of(form, function->params().size(), captured.size()));
+  const Name own = module_.fresh_name("grad_of");
+  module_.add_function(own, gradient);
+  states_[own] = State::kDone;
+  if (captured.empty()) return make_global_var(own, call->span());
+  std::vector<ExprRef> args(captured.begin(), captured.end());
+  args.insert(args.end(), outer.begin(), outer.end());
+  return make_function(outer, make_call(make_global_var(own), args, {}, {}, call->span()), {}, {},
+                       {}, {}, call->span());
+}
+
+RELAY_REGISTER_PASS({
+    {"ExpandGradients",
+     0,
+     {ProgramState::kTyped},
+     "Writes the functions that calls of `grad` and `value_and_grad` stand for, and calls these. "
+     "Programs are compiled and evaluated after it.",
+     {}},
+    {},
+    [](const PassInfo& info, const PassOptions&) {
+      return make_module_pass(
+          info, [](const Module& module, const PassContext&) { return expand_gradients(module); });
+    },
+});
+
+}  // namespace
+
+Module expand_gradients(Module module) {
+  bool any = false;
+  for (const auto& entry : module.functions()) any = any || has_gradient_call(entry.function.get());
+  if (!any) return module;
+  GradientCalls(module).run();
+  infer_types_or_throw(module);
+  return resolve_literals(module);
+}
+
 }  // namespace relay

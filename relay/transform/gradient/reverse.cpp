@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <relay/ir/rewrite.h>
+#include <relay/op/registry/barrier.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/support/error.h>
 #include <relay/transform/op_calls.h>
@@ -316,6 +317,8 @@ void Reverse::backward(std::span<const uint32_t> nodes) {
       backward_if(id, gradients);
     } else if (loop_runs_.count(id) != 0) {
       backward_loop(id, gradients);
+    } else if (is_checkpoint(regions_.expr(id))) {
+      backward_checkpoint(id, gradients);
     } else if (regions_.expr(id)->is<Call>()) {
       backward_call(id, gradients);
     }

@@ -118,6 +118,10 @@ class Reverse {
   bool forward_loop(uint32_t id, std::span<const ExprRef> operands);
   void backward_call(uint32_t id, const Leaves& gradients);
   void backward_loop(uint32_t id, const Leaves& gradients);
+  struct Recomputed;
+  Recomputed led_to(uint32_t checkpoint) const;
+  FunctionRef recomputation(const Recomputed& what, uint32_t result) const;
+  void backward_checkpoint(uint32_t id, const Leaves& gradients);
   void backward_if(uint32_t id, const Leaves& gradients);
   std::vector<Outer> backward_branch(uint32_t region, const Leaves& gradients);
   ExprRef slot(uint32_t id, int branch, const ExprRef& value, const Type* type);

@@ -1,0 +1,32 @@
+// Calls of `grad` and `value_and_grad`: gradients of functions as values.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <relay/ir/attrs.h>
+#include <relay/ir/expr.h>
+
+namespace relay {
+
+struct GradientCallAttrs {
+  AttrValue argnums = int64_t{0};
+  RELAY_ATTRS(GradientCallAttrs,
+              (argnums,
+               "Parameters that get gradients: a position, or a list of them for a tuple of "
+               "gradients; negative counts from the end."))
+
+  /// The positions among so many parameters. Throws `Error`.
+  std::vector<size_t> places(size_t params) const;
+  /// True if the gradient is no tuple.
+  bool single() const;
+};
+
+struct GradientCallForm {
+  GradientCallAttrs attrs;
+  bool with_value;
+};
+/// Nothing for an expression that is no such call.
+std::optional<GradientCallForm> gradient_call(const Expr* expr);
+
+}  // namespace relay
