@@ -9,6 +9,7 @@ from ...expr import TupleWrapper
 from .._common import DTypeLike, ExprLike, pad_tuple, sizes
 
 __all__ = [
+    "barrier",
     "cast_hint",
     "checkpoint",
     "compiler_begin",
@@ -16,6 +17,23 @@ __all__ = [
     "kill",
     "stop_fusion",
 ]
+
+
+def barrier(
+    data: ExprLike,
+    after: ExprLike,
+) -> Expr:
+    """The value itself, known only once another one is: what follows from it comes later, and is not merged with what
+    follows from the value without a barrier. Gradients put it before what they compute again. No copy.
+
+    Args:
+        data: Tensor or tuple of tensors.
+        after: Tensor that must be there before.
+
+    Returns:
+        result: The same as data.
+    """
+    return call_op("annotation.barrier", data, after)
 
 
 def cast_hint(
