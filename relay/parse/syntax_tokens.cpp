@@ -84,7 +84,7 @@ SyntaxTokens read_syntax(std::string_view text, const SyntaxMarks& marks) {
     }
     result.tokens.push_back(out);
     last = token.end;
-    if (token.is(Tok::kEnd) || token.is(Tok::kError)) break;
+    if (token.is(Tok::kEnd)) break;
   }
   return result;
 }

@@ -28,8 +28,8 @@ struct SyntaxToken {
   size_t match = 0;  // of a bracket: the other one; of others itself
 };
 
-/// A text that parses. The last token is the end of the text or the beginning of `#[metadata]`.
-/// `<` and `>` around types are brackets.
+/// The tokens of a text, with error tokens where it has any. The last token is the end of the text
+/// or the beginning of `#[metadata]`. `<` and `>` around types are brackets.
 struct SyntaxTokens {
   std::string_view text;
   std::vector<SyntaxToken> tokens;
@@ -40,7 +40,7 @@ struct SyntaxTokens {
   }
 };
 
-/// Reads the tokens of a text; `marks` are those of the parser, which accepted the text.
+/// Reads the tokens of a text; `marks` are those of the parser. Without marks no `<` is a bracket.
 SyntaxTokens read_syntax(std::string_view text, const SyntaxMarks& marks);
 
 }  // namespace relay::parsing

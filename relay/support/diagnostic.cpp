@@ -222,16 +222,21 @@ std::vector<std::string> nearest_names(const std::string& name,
   if (name.size() > 100) return {};
   std::vector<std::pair<size_t, std::string>> scored;
   for (const std::string& candidate : candidates) {
-    // Edit distance with one row (Wagner and Fischer 1974).
+    // Edit distance by rows (Wagner and Fischer 1974); two neighbours that changed places are one
+    // edit.
+    std::vector<size_t> before;
+    std::vector<size_t> last;
     std::vector<size_t> row(candidate.size() + 1);
     for (size_t j = 0; j <= candidate.size(); ++j) row[j] = j;
     for (size_t i = 1; i <= name.size(); ++i) {
-      size_t diagonal = row[0];
+      before = std::exchange(last, row);
       row[0] = i;
       for (size_t j = 1; j <= candidate.size(); ++j) {
-        size_t substituted = diagonal + (name[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+        const size_t changed = name[i - 1] == candidate[j - 1] ? 0 : 1;
+        row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + changed});
+        const bool swapped =
+            i > 1 && j > 1 && name[i - 1] == candidate[j - 2] && name[i - 2] == candidate[j - 1];
+        if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
     size_t distance = row[candidate.size()];
