@@ -2,7 +2,7 @@
 # `vm/machine` is listed on its own because it belongs to the runtime library.
 set(RELAY_LAYERS
   support runtime vm/machine
-  ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce)
+  ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce lsp)
 set(RELAY_RUNTIME_LAYERS support runtime vm/machine)
 
 # Operators, passes and kernels register themselves from static objects that nothing refers to; an archive would drop
@@ -86,7 +86,7 @@ set_source_files_properties(${fft}/baseline.cpp PROPERTIES
 set_source_files_properties(${fft}/avx2.cpp PROPERTIES
   COMPILE_OPTIONS "-mavx2;-mfma;$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON)
 
-set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/c_api.cpp PROPERTIES
+set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/c_api.cpp ${CMAKE_SOURCE_DIR}/relay/lsp/server.cpp PROPERTIES
   COMPILE_DEFINITIONS "RELAY_VERSION=\"${PROJECT_VERSION}\"")
 
 # The interpreter's handlers each end in a jump of their own; these passes would join them again.

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 LAYERS = (
-    "support runtime vm/machine ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce"
+    "support runtime vm/machine ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce lsp"
 ).split()
 RUNTIME = ("support", "runtime", "vm/machine")
 CODE = (".cpp", ".h", ".def", ".inc")

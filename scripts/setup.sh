@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 packages=(
   make cmake ninja-build g++ ccache lld git ca-certificates
-  libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
+  libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libedit2
   llvm-19-dev libdnnl-dev libonnx-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-venv python3-dev

@@ -20,6 +20,8 @@ NOTHING_TO_RUN = {
     "ebnf": "a grammar",
     "text": "a picture or what something prints; below Python, what that has to print",
     "cmake": "a project of its own: examples/embed is built by a test",
+    "lua": "settings of an editor",
+    "toml": "settings of an editor",
 }
 # By document and the first line of a block, the reason why it is not run.
 NOT_RUN = {

@@ -1,6 +1,9 @@
 // relay check, fmt and print: is a program right, and how is it written.
+#include <algorithm>
+
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
+#include <relay/lsp/lint.h>
 #include <relay/parse/format.h>
 #include <relay/parse/format_source.h>
 #include <relay/parse/imports.h>
@@ -12,6 +15,7 @@
 #include <relay/support/quote.h>
 
 #include <tools/relay/command.h>
+#include <tools/relay/files.h>
 
 namespace relay::tool {
 
@@ -59,6 +63,95 @@ void check_model(const std::string& path) {
   print_out(text);
 }
 
+struct LintOptions {
+  bool all = false;
+  std::vector<std::string> allowed;
+  std::vector<std::string> denied;
+  bool any() const { return all || !denied.empty(); }
+};
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& one) { return one == name || one == "all"; });
+}
+
+// Warnings of the rules that are asked for; those that are denied are errors, and thrown.
+void lint(const std::string& path, const LintOptions& options) {
+  if (!options.any() || is_onnx_path(path)) return;
+  Input input = read_input(path);
+  std::shared_ptr<const Source> source = SourceMap::add(input.name, std::move(input.text));
+  std::vector<Diagnostic> warnings;
+  std::vector<Diagnostic> errors;
+  for (const lsp::Lint& lint : lsp::find_lints(source->text())) {
+    const bool denied = has(options.denied, lint.rule->name);
+    if ((!options.all && !denied) || has(options.allowed, lint.rule->name)) continue;
+    const Span span = source->span(lint.begin, lint.end - lint.begin);
+    const std::string message = lint.message + " (" + lint.rule->name + ")";
+    if (denied) {
+      errors.push_back(Diagnostic::error(message, span));
+    } else {
+      warnings.push_back(Diagnostic::warning(message, span));
+    }
+  }
+  report(warnings);
+  if (!errors.empty()) throw Error(std::move(errors));
+}
+
+void add_lint_options(CLI::App& command, LintOptions& options) {
+  std::vector<std::string> names{"all"};
+  std::string text;
+  for (const lsp::LintRule& rule : lsp::lint_rules()) {
+    names.emplace_back(rule.name);
+    text += std::string(text.empty() ? "" : ", ") + rule.name;
+  }
+  command.add_flag("--lint", options.all,
+                   "Warn about what is right but hardly meant, by these rules: " + text + ".");
+  command.add_option("--deny", options.denied, "Make warnings of a rule errors; all is each rule.")
+      ->option_text("RULE")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(names));
+  command.add_option("--allow", options.allowed, "Leave a rule out of --lint and --deny all.")
+      ->option_text("RULE")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(names));
+}
+
+std::string counted(size_t count) {
+  return std::to_string(count) + (count == 1 ? " program" : " programs");
+}
+
+void check_one(const std::string& path, const LintOptions& lints) {
+  if (is_onnx_path(path)) {
+    check_model(path);
+  } else {
+    check(path);
+    lint(path, lints);
+  }
+}
+
+// Only the mistakes of many programs, and how many are wrong.
+void check_all(const std::vector<std::string>& files, const LintOptions& lints, Context& context) {
+  size_t wrong = 0;
+  for (const std::string& path : files) {
+    try {
+      if (is_onnx_path(path)) {
+        OnnxModel model = from_onnx(path);
+        report(model.warnings);
+        check_program(model.module, path);
+      } else {
+        read_typed_program(path);
+        lint(path, lints);
+      }
+    } catch (const Error& error) {  // of one program: the others are checked nevertheless
+      report(with_onnx_nodes(error.diagnostics()));
+      ++wrong;
+    }
+  }
+  if (wrong > 0) context.exit_code = kWrong;
+  print_out(counted(files.size()) + ", " +
+            (wrong == 0 ? "all right" : std::to_string(wrong) + " wrong") + "\n");
+}
+
 struct FmtOptions {
   std::vector<std::string> paths;
   bool write = false;
@@ -67,7 +160,14 @@ struct FmtOptions {
   bool drop_comments = false;
 };
 
-void fmt_one(const FmtOptions& options, const std::string& path, Context& context) {
+// What was done with files.
+struct Formatted {
+  size_t differing = 0;
+  size_t wrong = 0;
+};
+
+void fmt_one(const FmtOptions& options, const std::string& path, Context& context,
+             Formatted& done) {
   if (options.write && path == "-") throw UsageError("fmt -w needs a file, not standard input");
   Input input = read_input(path);
   std::shared_ptr<const Source> source = SourceMap::add(input.name, input.text);
@@ -76,6 +176,7 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
   report(parsed.diagnostics);
   if (!parsed.ok()) {
     context.exit_code = kWrong;
+    ++done.wrong;
     return;
   }
   std::string text = options.canonical
@@ -85,6 +186,7 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
     if (text != input.text) {
       print_out(input.name + " is not formatted\n");
       context.exit_code = kWrong;
+      ++done.differing;
     }
     return;
   }
@@ -93,6 +195,7 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
     return;
   }
   if (text == input.text) return;
+  ++done.differing;
   OutputFile file(path);
   file.write(text.data(), text.size());
   file.commit();
@@ -101,37 +204,53 @@ void fmt_one(const FmtOptions& options, const std::string& path, Context& contex
 }  // namespace
 
 void add_check(CLI::App& app, Context& context) {
-  auto path = std::make_shared<std::string>();
+  auto paths = std::make_shared<std::vector<std::string>>();
   auto fix = std::make_shared<bool>(false);
   CLI::App* command =
       app.add_subcommand("check", "Type a program and print the signatures of its functions.");
   command
-      ->add_option("PROGRAM", *path,
-                   "File with the program, or an ONNX model; - is standard input.")
+      ->add_option("PROGRAM", *paths,
+                   "Files with programs, ONNX models, or folders, of which all files .rly and "
+                   ".relay are taken; - is standard input. Several programs get a summary in place "
+                   "of signatures.")
       ->required();
   command->add_flag("--fix", *fix,
-                    "First make the changes in the file that errors and warnings propose and that "
+                    "First make the changes in the files that errors and warnings propose and that "
                     "are safe.");
-  context.actions[command] = [path, fix] {
-    if (*fix) fix_program(*path);
-    if (is_onnx_path(*path)) {
-      check_model(*path);
+  auto lints = std::make_shared<LintOptions>();
+  add_lint_options(*command, *lints);
+  context.actions[command] = [paths, lints, fix, &context] {
+    const std::vector<std::string> files = program_files(*paths);
+    for (const std::string& path : files)
+      if (*fix && !is_onnx_path(path)) fix_program(path);
+    if (files.size() == 1 && files == *paths) {
+      check_one(files[0], *lints);
     } else {
-      check(*path);
+      check_all(files, *lints, context);
     }
   };
 }
 
 namespace {
 void fmt_all(const FmtOptions& options, Context& context) {
-  for (const std::string& path : options.paths) {
+  const std::vector<std::string> files = program_files(options.paths);
+  Formatted done;
+  for (const std::string& path : files) {
     try {
-      fmt_one(options, path, context);
+      fmt_one(options, path, context, done);
     } catch (const Error& error) {  // of one file: the others are formatted nevertheless
       report(error.diagnostics());
       context.exit_code = kWrong;
+      ++done.wrong;
     }
   }
+  if (files == options.paths || (!options.check && !options.write)) return;
+  std::string text = counted(files.size());
+  if (done.differing > 0 || done.wrong == 0)
+    text +=
+        ", " + std::to_string(done.differing) + (options.write ? " rewritten" : " not formatted");
+  if (done.wrong > 0) text += ", " + std::to_string(done.wrong) + " wrong";
+  print_out(text + "\n");
 }
 }  // namespace
 
@@ -139,7 +258,11 @@ void add_fmt(CLI::App& app, Context& context) {
   auto options = std::make_shared<FmtOptions>();
   CLI::App* command =
       app.add_subcommand("fmt", "Lay a program out: names, operators, order and comments stay.");
-  command->add_option("PROGRAM", options->paths, "Files; - is standard input.")->required();
+  command
+      ->add_option("PROGRAM", options->paths,
+                   "Files, or folders, of which all files .rly and .relay are taken; - is standard "
+                   "input.")
+      ->required();
   auto* write = command->add_flag("-w,--write", options->write, "Rewrite the files in place.");
   command
       ->add_flag("--check", options->check,
@@ -157,7 +280,11 @@ void add_print(CLI::App& app, Context& context) {
   options->canonical = true;
   CLI::App* command = app.add_subcommand(
       "print", "Print a program in its standard form: calls by name, nodes numbered.");
-  command->add_option("PROGRAM", options->paths, "Files; - is standard input.")->required();
+  command
+      ->add_option("PROGRAM", options->paths,
+                   "Files, or folders, of which all files .rly and .relay are taken; - is standard "
+                   "input.")
+      ->required();
   command->add_flag("--drop-comments", options->drop_comments, "Leave comments out.");
   context.actions[command] = [options, &context] { fmt_all(*options, context); };
 }

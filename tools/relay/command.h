@@ -61,6 +61,8 @@ void add_serve(CLI::App& app, Context& context);
 /// Replaces this process by the server; comes back with an exit code if that fails.
 int run_serve(int argc, const char* const* argv);
 void add_reduce(CLI::App& app, Context& context);
+void add_lsp(CLI::App& app, Context& context);
+void add_repl(CLI::App& app, Context& context);
 void add_ops(CLI::App& app, Context& context);
 void add_doc(CLI::App& app, Context& context);
 

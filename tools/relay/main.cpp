@@ -15,6 +15,7 @@
 #include <relay/op/registry/plugin.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 #include <relay/vm/machine/machine.h>
 
 #include <tools/relay/command.h>
@@ -76,6 +77,25 @@ int guarded(const std::string& command, const std::function<void()>& action,
       fmt::print(stderr, "help: {} makes it smaller first\n", context.reduce_command);
     return kInternal;
   }
+}
+
+// The options that are nearest to one that does not exist, as a further line of a message.
+std::string option_guess(const CLI::App& app, const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* owner : {&app, &command}) {
+    for (const CLI::Option* option : owner->get_options()) {
+      if (option->get_group().empty()) continue;
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!word.starts_with("--")) continue;
+    const std::string guess = did_you_mean(word.substr(2, word.find('=') - 2), names, "--");
+    if (!guess.empty()) return "\nhelp: " + guess;
+  }
+  return {};
 }
 
 /// While a command runs, signals that end the process remove the files that it is writing, and a
@@ -158,6 +178,8 @@ int run_command(int argc, const char* const* argv) {
   add_serve(app, context);
   add_match(app, context);
   add_reduce(app, context);
+  add_lsp(app, context);
+  add_repl(app, context);
   add_ops(app, context);
   add_doc(app, context);
   CLI::App* help = app.add_subcommand("help", "Print help on a command.");
@@ -174,7 +196,8 @@ int run_command(int argc, const char* const* argv) {
   auto no_command = [&](const std::string& name) {
     std::string message = "there is no command " + name + "; there are";
     for (const std::string& other : command_names()) message += " " + other;
-    return message;
+    const std::string guess = did_you_mean(name, command_names());
+    return guess.empty() ? message : message + "\nhelp: " + guess;
   };
   std::vector<std::string> words;  // the last one first, as the parser takes them
   for (int i = argc - 1; i > 0; --i) {
@@ -196,9 +219,9 @@ int run_command(int argc, const char* const* argv) {
       fmt::print(stderr, "error: {}\n", no_command(argv[1]));
       return kUsage;
     }
-    return refuse_usage(error.what(), app.get_subcommands().empty()
-                                          ? std::string()
-                                          : app.get_subcommands().front()->get_name());
+    const CLI::App* at = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+    return refuse_usage((error.what() + option_guess(app, *at)).c_str(),
+                        at == &app ? std::string() : at->get_name());
   }
 
   std::string command;

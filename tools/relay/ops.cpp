@@ -1,4 +1,7 @@
 // relay ops and relay doc: what is declared.
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -261,16 +264,36 @@ std::string registry_json() {
   return all.dump(1) + "\n";
 }
 
+std::string op_line(const Operator& op) {
+  return fmt::format("{:28} {}\n", op.name().view(), op.doc());
+}
+
+// True if the words of a pattern stand in a text, in any case of letters.
+bool mentions(std::string_view text, std::string_view pattern) {
+  auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  return std::search(text.begin(), text.end(), pattern.begin(), pattern.end(), same) != text.end();
+}
+
 void ops(const std::string& name) {
   if (name.empty()) {
     std::string text;
-    for (const Operator* op : all_ops())
-      text += fmt::format("{:28} {}\n", op->name().view(), op->doc());
+    for (const Operator* op : all_ops()) text += op_line(*op);
     print_out(text);
     return;
   }
   if (const Operator* op = find_op(name)) {
     show(*op);
+    return;
+  }
+  std::string found;
+  for (const Operator* op : all_ops()) {
+    if (mentions(op->name().view(), name) || mentions(op->doc(), name)) found += op_line(*op);
+  }
+  if (!found.empty()) {
+    print_out(found);
     return;
   }
   std::vector<std::string> names;
@@ -315,7 +338,8 @@ std::string operators_page() {
 void add_ops(CLI::App& app, Context& context) {
   auto name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("ops", "List the operators, or describe one.");
-  command->add_option("NAME", *name, "The operator.");
+  command->add_option("NAME", *name,
+                      "The operator; else a text that is looked for in names and descriptions.");
   context.actions[command] = [name] { ops(*name); };
 }
 

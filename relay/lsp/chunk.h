@@ -1,0 +1,46 @@
+// A text cut into its definitions, the units of incremental work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <relay/lsp/names.h>
+
+namespace relay::lsp {
+
+/// A definition with the comments behind it, or what stands before the first one. Chunks do not
+/// change: an edit makes new ones of what it touches.
+struct Chunk {
+  std::string text;
+  parsing::SyntaxTokens syntax;  // views of `text`
+  Names names;
+  /// Not a function: data types, imports, a version line, an expression before all definitions.
+  bool environment = false;
+
+  explicit Chunk(std::string text, bool environment);
+  Chunk(const Chunk&) = delete;
+
+  std::string_view token(size_t i) const { return syntax.at(i); }
+  /// The token that an offset is in or right behind, names before others; the last one if there is
+  /// none.
+  size_t token_at(size_t offset) const;
+  /// The comment lines right before the end of the chunk: those of the definition behind it.
+  std::string comment_at_end() const;
+};
+
+using ChunkRef = std::shared_ptr<const Chunk>;
+
+/// The text of a chunk and its place.
+struct Piece {
+  size_t begin = 0;
+  size_t end = 0;
+  bool environment = false;
+};
+
+/// Cuts a text at its definitions. A text with a `#[metadata]` section is one piece.
+std::vector<Piece> cut(std::string_view text);
+
+}  // namespace relay::lsp
