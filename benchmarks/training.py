@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """One training step (loss, gradients, update of the weights) against PyTorch's eager mode and torch.compile: benchmarks/training.py
 
-    benchmarks/training.py [--models digits char_lm resnet18 bert_base] [--threads 1 2] [--steps N] [--peers PYTHON] [--no-compile]
+    benchmarks/training.py [--models digits char_lm …] [--threads 1 2] [--steps N] [--peers PYTHON] [--no-compile]
 
-Each tool is a process of its own that makes the model of benchmarks/training/models.py from the same weights, trains some steps and reports
+Each tool is a process of its own that makes the model of benchmarks/training/models.py (or trees.py) from the same weights, trains some steps and reports
 their losses, the least and the median time of a step, and by how much the process grew at most. The losses must agree. The ratio is
 that of the medians, against the better of PyTorch's two. Relay runs in this interpreter; --peers is one with PyTorch (.venv-peers).
 """
@@ -83,17 +83,21 @@ def torch_step(model, threads, compiled):
 
 def work(options):
     import models
+    import trees
 
-    tool, threads = options.worker, options.threads[0]
+    tool, threads, name = options.worker, options.threads[0], options.models[0]
     if tool == "relay":
         import relay.optim  # noqa: F401 (before memory is looked at)
     else:
         import torch
 
         torch.zeros(1).sum()
-    model = models.MODELS[options.models[0]]()
+    model = None if name == "tree_lstm" else models.MODELS[name]()
     before = peak()
-    step = relay_step(model, threads) if tool == "relay" else torch_step(model, threads, tool == "torch.compile")
+    if model is None:
+        step = trees.relay_step(threads) if tool == "relay" else trees.torch_step(threads)
+    else:
+        step = relay_step(model, threads) if tool == "relay" else torch_step(model, threads, tool == "torch.compile")
     losses, times = [step() for _ in range(3)], []
     while len(times) < options.steps:
         begin = time.perf_counter()
@@ -114,7 +118,7 @@ def measured(tool, name, threads, options):
 
 
 def main():
-    names = ["digits", "char_lm", "resnet18", "bert_base"]
+    names = ["digits", "char_lm", "resnet18", "bert_base", "mobilenet_v2", "vgg", "unet", "lstm", "tree_lstm"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", choices=names, default=names)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="0 stands for all cores")
@@ -132,7 +136,9 @@ def main():
         print(f"{threads or 'all'} threads: median (least) milliseconds of a step, MiB at most")
         ratios = []
         for name in options.models:
-            found = {tool: measured(tool, name, threads, options) for tool in tools}
+            # A recursion over trees is compiled anew for each shape of tree.
+            used = [tool for tool in tools if (name, tool) != ("tree_lstm", "torch.compile")]
+            found = {tool: measured(tool, name, threads, options) for tool in used}
             row = "".join(f"  {t} {r['median']:.2f} ({r['least']:.2f}), {r['memory']:.0f}" for t, r in found.items() if r)
             ours, peers = found["relay"], [r for t, r in found.items() if t != "relay" and r]
             if ours and peers:

@@ -229,4 +229,171 @@ def resnet18():
     return Model(w.shapes, [images, labels], text, loss, ("SGD", {"lr": 1e-3, "momentum": 0.9}))
 
 
-MODELS = {f.__name__: f for f in (digits, char_lm, resnet18, bert_base)}
+class Network:
+    """Writes a convolutional network twice: as lines of a Relay program, and as steps that PyTorch runs on (values, parameters)."""
+
+    def __init__(self):
+        self.w, self.steps = Writer(), []
+
+    def apply(self, line, step):
+        """A value from others: the text of the line, and a function of the values and the parameters."""
+        at = len(self.steps)
+        self.steps.append(step)
+        return self.w.line(line), at + 1
+
+    def conv(self, x, name, o, c, size, stride=1, groups=1, bias=False):
+        F, pad = functional(), size // 2
+        weight = self.w.param(f"{name}.weight", o, c // groups, size, size)
+        call = f"nn.conv2d({x[0]}, {weight}, strides=[{stride}, {stride}], padding=[{pad}, {pad}], groups={groups}, channels={o}, kernel_size=[{size}, {size}])"
+        if bias:
+            call = f"nn.bias_add({call}, {self.w.param(f'{name}.bias', o)})"
+        return self.apply(call, lambda v, p: F.conv2d(v[x[1]], p[f"{name}.weight"], p.get(f"{name}.bias"), stride, pad, 1, groups))
+
+    def norm(self, x, name, c):
+        F = functional()
+        centred = self.w.line(f"{x[0]} - mean({x[0]}, axis=[0, 2, 3], keepdims=True)")
+        spread = self.w.line(f"rsqrt(mean({centred} * {centred}, axis=[0, 2, 3], keepdims=True) + 1e-5f)")
+        gamma = self.w.line(f"reshape({self.w.param(f'{name}.gamma', c)}, newshape=[1, {c}, 1, 1])")
+        beta = self.w.line(f"reshape({self.w.param(f'{name}.beta', c)}, newshape=[1, {c}, 1, 1])")
+        return self.apply(
+            f"{centred} * ({spread} * {gamma}) + {beta}",
+            lambda v, p: F.batch_norm(v[x[1]], None, None, p[f"{name}.gamma"], p[f"{name}.beta"], training=True),
+        )  # fmt: skip
+
+    def relu(self, x, most=None):
+        F = functional()
+        if most is None:
+            return self.apply(f"nn.relu({x[0]})", lambda v, p: F.relu(v[x[1]]))
+        return self.apply(f"clip({x[0]}, a_min=0.0, a_max={float(most)})", lambda v, p: F.hardtanh(v[x[1]], 0.0, float(most)))
+
+    def max_pool(self, x):
+        F = functional()
+        return self.apply(f"nn.max_pool2d({x[0]}, pool_size=[2, 2], strides=[2, 2])", lambda v, p: F.max_pool2d(v[x[1]], 2))
+
+    def avg_pool(self, x):
+        F = functional()
+        return self.apply(f"nn.avg_pool2d({x[0]}, pool_size=[2, 2], strides=[2, 2])", lambda v, p: F.avg_pool2d(v[x[1]], 2))
+
+    def add(self, x, y):
+        return self.apply(f"{x[0]} + {y[0]}", lambda v, p: v[x[1]] + v[y[1]])
+
+    def classified(self, x, o, c):
+        """Scores from the mean over space."""
+        F = functional()
+        scores = f"nn.dense(mean({x[0]}, axis=[2, 3]), {self.w.param('dense.weight', o, c)}, units={o}) + {self.w.param('dense.bias', o)}"
+        return self.apply(scores, lambda v, p: F.linear(v[x[1]].mean((2, 3)), p["dense.weight"], p["dense.bias"]))
+
+    def model(self, scores, images, labels, axis, optimizer):
+        F = functional()
+
+        def loss(p, images, labels):
+            values = [images]
+            for step in self.steps:
+                values.append(step(values, p))
+            return F.cross_entropy(values[-1], labels)
+
+        text = self.w.program([("images", images), ("labels", labels)], cross_entropy(self.w, scores[0], "labels", axis))
+        return Model(self.w.shapes, [images, labels], text, loss, optimizer)
+
+
+def pictures(batch, extent, classes, *each):
+    """Images and a label for each, or for each place."""
+    rng = np.random.default_rng(4)
+    return rng.random((batch, 3, extent, extent), "float32"), rng.integers(0, classes, (batch, *each)).astype("int32")
+
+
+def mobilenet_v2():
+    net = Network()
+
+    def unit(x, name, o, c, size, stride=1, groups=1):
+        return net.relu(net.norm(net.conv(x, name, o, c, size, stride, groups), name, o), 6)
+
+    x, c = unit(("%images", 0), "stem", 32, 3, 3, 2), 32
+    turns = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
+    for i, (wider, o, count, first) in enumerate(turns):
+        for j in range(count):
+            name, stride, inner = f"{i}.{j}", first if j == 0 else 1, c * wider
+            y = unit(x, f"{name}.a", inner, c, 1) if wider != 1 else x
+            y = unit(y, f"{name}.b", inner, inner, 3, stride, inner)
+            y = net.norm(net.conv(y, f"{name}.c", o, inner, 1), f"{name}.c", o)
+            x, c = net.add(x, y) if (stride, c) == (1, o) else y, o
+    return net.model(net.classified(unit(x, "last", 1280, c, 1), 1000, 1280), *pictures(8, 224, 1000), 1, ("SGD", {"lr": 1e-3, "momentum": 0.9}))
+
+
+def vgg():
+    net, x, c = Network(), ("%images", 0), 3
+    for i, (o, count) in enumerate([(64, 1), (128, 1), (256, 2), (512, 2)]):
+        for j in range(count):
+            x, c = net.relu(net.conv(x, f"{i}.{j}", o, c, 3, bias=True)), o
+        x = net.max_pool(x)
+    return net.model(net.classified(x, 100, 512), *pictures(8, 64, 100), 1, ("SGD", {"lr": 1e-3, "momentum": 0.9}))
+
+
+def unet():
+    """Down by averages, up by transposed convolutions; a class for each pixel."""
+    F, net, x, c = functional(), Network(), ("%images", 0), 3
+    kept = []
+    for i, o in enumerate([16, 32, 64]):
+        for j in range(2):
+            x, c = net.relu(net.norm(net.conv(x, f"down{i}.{j}", o, c, 3), f"down{i}.{j}", o)), o
+        kept.append(x)
+        x = net.avg_pool(x)
+    x, c = net.relu(net.conv(x, "middle", 128, 64, 3, bias=True)), 128
+    for i, o in reversed(list(enumerate([16, 32, 64]))):
+        weight, below, side = net.w.param(f"up{i}.weight", c, o, 2, 2), x, kept[i]
+        up = f"nn.conv2d_transpose({x[0]}, {weight}, strides=[2, 2], channels={o}, kernel_size=[2, 2])"
+        x = net.apply(up, lambda v, p, i=i, at=below[1]: F.conv_transpose2d(v[at], p[f"up{i}.weight"], stride=2))
+        x = net.apply(f"concatenate(({x[0]}, {side[0]}), axis=1)", lambda v, p, a=x[1], b=side[1]: functional_cat((v[a], v[b])))
+        for j, c in enumerate([2 * o, o]):
+            x = net.relu(net.norm(net.conv(x, f"up{i}.{j}", o, c, 3), f"up{i}.{j}", o))
+        c = o
+    return net.model(net.conv(x, "last", 5, 16, 1, bias=True), *pictures(4, 64, 5, 64, 64), 1, ("Adam", {"lr": 1e-3}))
+
+
+def functional_cat(values):
+    import torch
+
+    return torch.cat(values, 1)
+
+
+def lstm():
+    """One layer over 32 steps of 64 numbers, as a loop in Relay and by PyTorch's fused operator; the last state is classified."""
+    batch, steps, width, hidden, classes = 32, 32, 64, 128, 10
+    rng = np.random.default_rng(6)
+    sequence, labels = rng.normal(size=(steps, batch, width)).astype("float32"), rng.integers(0, classes, batch).astype("int32")
+    shapes = {
+        "input.weight": (4 * hidden, width), "hidden.weight": (4 * hidden, hidden), "input.bias": (4 * hidden,), "hidden.bias": (4 * hidden,),
+        "dense.weight": (classes, hidden), "dense.bias": (classes,),
+    }  # fmt: skip
+    params, state, w = ", ".join(map(type_of, shapes.values())), type_of((batch, hidden)), Writer()
+    scores = cross_entropy(w, f"(nn.dense(%last, %p.4, units={classes}) + %p.5)", "labels", 1)
+    text = f"""
+def @turns(%t: int32, %h: {state}, %c: {state}, %p: ({params},), %x: {type_of(sequence.shape)}) -> {state} {{
+  if (%t < {steps}) {{
+    let %gates = nn.dense(take(%x, %t, axis=0), %p.0, units={4 * hidden}) + %p.2 + nn.dense(%h, %p.1, units={4 * hidden}) + %p.3;
+    let %parts = split(%gates, indices_or_sections=4, axis=1);
+    let %new = sigmoid(%parts.1) * %c + sigmoid(%parts.0) * tanh(%parts.2);
+    @turns(%t + 1, sigmoid(%parts.3) * tanh(%new), %new, %p, %x)
+  }} else {{
+    %h
+  }}
+}}
+def @loss(%p: ({params},), %sequence: {type_of(sequence.shape)}, %labels: {type_of(labels.shape, "int32")}) -> float32 {{
+  %first = zeros(shape=[{batch}, {hidden}], dtype="float32")
+  %last = @turns(0, %first, %first, %p, %sequence)
+  {scores}
+}}
+"""
+
+    def loss(p, sequence, labels):
+        import torch
+
+        first = torch.zeros(1, batch, hidden)
+        weights = [p["input.weight"], p["hidden.weight"], p["input.bias"], p["hidden.bias"]]
+        _, h, _ = torch._VF.lstm(sequence, (first, first), weights, True, 1, 0.0, True, False, False)
+        return functional().cross_entropy(functional().linear(h[0], p["dense.weight"], p["dense.bias"]), labels)
+
+    return Model(shapes, [sequence, labels], text, loss, ("Adam", {"lr": 1e-3}))
+
+
+MODELS = {f.__name__: f for f in (digits, char_lm, resnet18, bert_base, mobilenet_v2, vgg, unet, lstm)}
