@@ -181,6 +181,16 @@ def test_compile_trains():
         agree(a.grad, b.grad)
 
 
+def test_compile_takes_tensors_that_the_model_makes_of_numbers():
+    torch._dynamo.reset()
+
+    def scaled(x):
+        return x * torch.tensor([2.0]).pow(2) + x.sum()
+
+    with torch.no_grad():
+        agree(torch.compile(scaled, backend=backend)(torch.ones(3)), scaled(torch.ones(3)))
+
+
 def test_compile_sees_new_weights():
     torch._dynamo.reset()
     model = Mlp().eval()

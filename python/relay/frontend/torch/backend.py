@@ -25,9 +25,12 @@ def relay(graph_module: torch.fx.GraphModule, example_inputs: list[Any], **_: An
     """
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     def compiler(graph: torch.fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
-        return make_boxed_func(_compiled(graph))
+        # Constants of the graph are real tensors, which PyTorch refuses to mix with those that it traces with.
+        with unset_fake_temporarily():
+            return make_boxed_func(_compiled(graph))
 
     backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=dict(decompositions().items()))
     return backend(graph_module, example_inputs)
