@@ -45,7 +45,7 @@ std::vector<ExprRef> passed_on(const GradientCall& call) {
 
 // The gradient passes; what it waits for has none.
 std::vector<ExprRef> barrier_gradient(const GradientCall& call) {
-  return {debug_gradient(call)[0], {}};
+  return {passed_on(call)[0], {}};
 }
 
 RELAY_OP("annotation.barrier")
