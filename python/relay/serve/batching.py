@@ -18,6 +18,8 @@ from .models import Model, Tensor
 
 # A run that takes less is done on the event loop, since handing it to another thread would take longer.
 _SHORT = 200e-6
+# A run that was short may take long with other numbers: it ends then, and begins again on another thread.
+_PATIENCE = 10e-3
 _KNOWN_SHAPES = 64
 
 
@@ -119,11 +121,14 @@ class Batcher:
         if known < _SHORT and not self.queue and self.scheduler.idle:
             begin = time.perf_counter()
             try:
-                results = self.model.run(arrays)
+                results = self.model.run(arrays, _PATIENCE)
+            except relay.RunTimeout:
+                del self.seconds[key, rows]
             except Exception as error:
                 raise _told(error) from error
-            self.ran((key, rows), time.perf_counter() - begin, rows)
-            return results
+            else:
+                self.ran((key, rows), time.perf_counter() - begin, rows)
+                return results
         now = time.monotonic()
         self.scheduler.admit()
         request = Request(arrays, key, rows, asyncio.get_running_loop().create_future(), now, now + self.scheduler.timeout)
