@@ -131,7 +131,8 @@ def _run(
         raise TypeError(f"arguments are a sequence, or a dictionary by names of parameters, not {shown(arguments)}")
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or math.isnan(timeout)):
         raise TypeError(f"timeout is a number of seconds, not {shown(timeout)}")
-    return self._run(positional, named, entry, math.inf if timeout is None else float(timeout), cancel)
+    program: Any = self  # stubs leave out what begins with an underscore
+    return program._run(positional, named, entry, math.inf if timeout is None else float(timeout), cancel)
 
 
 class _Pool:

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable
 
 import numpy as np
@@ -251,9 +252,9 @@ class Scheduler:
             batcher.running += 1
             left = max(request.ends for request in requests) - now
             future = asyncio.get_running_loop().run_in_executor(self.pool, batcher.run, requests, left)
-            future.add_done_callback(lambda done, batcher=batcher, requests=requests: self._done(done, batcher, requests))
+            future.add_done_callback(partial(self._done, batcher, requests))
 
-    def _done(self, done: asyncio.Future[Any], batcher: Batcher, requests: list[Request]) -> None:
+    def _done(self, batcher: Batcher, requests: list[Request], done: asyncio.Future[Any]) -> None:
         self.free += 1
         batcher.running -= 1
         error = done.exception()

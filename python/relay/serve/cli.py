@@ -92,12 +92,15 @@ def main(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         print(f"error: relay serve needs the package {error.name}\nhelp: pip install 'relay-lang[serve]', or: pip install uvicorn httptools uvloop orjson", file=sys.stderr)
         return 1
+    batching = Batching()
+    if given.batch is not None:
+        batching = Batching(given.batch[0], given.batch[1], given.batch_wait)
     try:
         if given.repository is not None and not os.path.isdir(given.repository):
             raise ModelError(f"{given.repository} is no folder")
         options = Options(
             host=given.host, port=given.port, repository=given.repository, memory=given.memory,
-            batching=Batching(*given.batch, given.batch_wait) if given.batch else Batching(), threads=given.threads,
+            batching=batching, threads=given.threads,
             max_body=given.max_body, max_queue=given.max_queue, max_connections=given.max_connections, timeout=given.timeout,
             read_timeout=given.read_timeout, keep_alive=given.keep_alive, stop_timeout=given.stop_timeout, certificate=given.tls_cert,
             key=given.tls_key, token=_token(given.token_file), log=given.log,

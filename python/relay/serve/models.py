@@ -70,7 +70,7 @@ class Model:
         self.entry = "main" if "main" in entries else next(iter(entries))
         params, result = entries[self.entry]
         self.inputs = [_tensor(param, relay.parse_type(text)) for param, text in params]
-        result_type = relay.parse_type(result)
+        result_type: Any = relay.parse_type(result)
         self.single = not isinstance(result_type, _core.TupleType)
         fields = [result_type] if self.single else list(result_type.fields)
         self.outputs = [_tensor(f"output_{i}", field) for i, field in enumerate(fields)]
