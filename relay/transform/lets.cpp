@@ -53,7 +53,8 @@ class LetLiveness {
         for (const ExprRef& operand : expr->operands()) push(operand.get());
         continue;
       }
-      if (!effectful.empty() && effectful.count(let->value().get()) != 0) {
+      const bool acts = !effectful.empty() && effectful.count(let->value().get()) != 0;
+      if (acts || may_refuse(let)) {
         push(let->value().get());
       } else {
         waiting_[let->var().get()] = let;
@@ -158,6 +159,49 @@ bool has_scheme(const Type* type) {
 }  // namespace
 
 bool is_polymorphic(const Var* var) { return has_scheme(var->type()); }
+
+namespace {
+
+// True if values of a type may not be of another one that inference found consistent: an extent is
+// stated that the type leaves open.
+bool may_differ(const Type* stated, const Type* found) {
+  if (stated == found || stated->is<IncompleteType>()) return false;
+  if (stated->tag() != found->tag()) return true;
+  auto any = [](std::span<const TypeRef> a, std::span<const TypeRef> b) {
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      if (may_differ(a[i].get(), b[i].get())) return true;
+    }
+    return a.size() != b.size();
+  };
+  switch (stated->tag()) {
+    case TypeTag::kTensor:
+      return may_differ(stated->as<TensorType>()->shape().get(),
+                        found->as<TensorType>()->shape().get());
+    case TypeTag::kShape: {
+      auto a = stated->as<ShapeType>()->dims();
+      auto b = found->as<ShapeType>()->dims();
+      for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+        if (!a[i].is_any() && !(a[i] == b[i])) return true;
+      }
+      return a.size() != b.size();
+    }
+    case TypeTag::kTuple:
+      return any(stated->as<TupleType>()->fields(), found->as<TupleType>()->fields());
+    case TypeTag::kCall:
+      return any(stated->as<TypeCall>()->args(), found->as<TypeCall>()->args());
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+bool may_refuse(const Let* let) {
+  const Var* var = let->var().get();
+  const Type* found = let->value()->type();
+  return var->annotation() && var->type() != nullptr && found != nullptr && !is_polymorphic(var) &&
+         may_differ(var->type(), found);
+}
 
 bool keeps_type(const Let* let) {
   return !let->var()->annotation() || let->var()->type() == let->value()->type();

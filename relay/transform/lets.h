@@ -35,9 +35,9 @@ class Lets {
   PointerMap<Expr, size_t> function_done_;  // when a function literal was visited
 };
 
-/// Lets whose variable nobody needs, if their values have no effect. Lets inside of dead values are
-/// not listed, since they go with them. None in a function with literals of open type, because dead
-/// code may decide their dtype.
+/// Lets whose variable nobody needs, if their values have no effect and are of the stated type.
+/// Lets inside of dead values are not listed, since they go with them. None in a function with
+/// literals of open type, because dead code may decide their dtype.
 PointerSet<Let> dead_lets(const Function* function,
                           const std::unordered_set<const Expr*>& effectful);
 
@@ -47,6 +47,10 @@ PointerSet<Var> used_in_closures_only(const Function* function);
 
 /// True if the variable is used at several types: each use instantiates its scheme.
 bool is_polymorphic(const Var* var);
+
+/// True if a run has to compare the value with the type that the let states (E5). Types nest no
+/// deeper than `Type::kMaxDepth`.
+bool may_refuse(const Let* let);
 
 /// True if the let's value may replace its variable without changing a type: no annotation
 /// converts.
