@@ -10,6 +10,7 @@
 #include <relay/lower/lower.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/batch.h>
+#include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/evaluate.h>
 
 #include <tests/unit/lower_cases.h>
