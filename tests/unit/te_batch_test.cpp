@@ -168,7 +168,8 @@ TEST(Batch, Lowered) {
 TEST(Batch, KernelsOfManyLanes) {
   Builder b({{{4}, kFloat32}});
   const std::vector<Tensor> inputs{b.input(0)};
-  b.output(b.library("sort", inputs, {{{4}, kFloat32}}, {})[0]);
+  const KernelParams order{{"axis", size_t{0}}, {"ascending", true}};
+  b.output(b.library("sort", inputs, {{{4}, kFloat32}}, order)[0]);
   const Computation one = b.finish();
   EXPECT_NO_THROW(batched(one, kMaxUnrolledLanes, {Dim(kMaxUnrolledLanes)}));
   try {
