@@ -12,8 +12,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-import numpy as np
-
 from . import _core
 from ._checks import require_int, require_list, require_type
 from ._core import Expr, FuncType, Function, GlobalVar, IRModule, Let, RelayError, TensorType, Tuple, TupleGetItem, TupleType, Type
@@ -277,6 +275,8 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
         count *= extent
     each = _core.batch(back, module, [None] * (len(back.params) - 1) + [0], 0, count)
     params = [var(param.name_hint, param.type_annotation) for param in each.params[:-1]]
+    import numpy as np  # which importing the package does not need
+
     elements = _ops.reshape(const(np.eye(count, dtype=dtype)), (count, *extents))
     return Function(params, _ops.reshape(_called(each, [*params, elements]), (*extents, *inputs)))
 

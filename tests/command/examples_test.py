@@ -150,7 +150,7 @@ class Diagnostic:
 def diagnostics(text, file):
     found = []
     for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines():
-        start = re.match(r"(error|warning): (.*)", line)
+        start = re.match(r"(error|warning)(?:\[\w+\])?: (.*)", line)
         if start:
             found.append(Diagnostic(*start.groups()))
         elif found:

@@ -269,7 +269,7 @@ def test_an_operator_that_does_not_fit_names_the_line():
         y = x + 1
         return y + rnp.zeros((4,))  # the wrong one
 
-    with pytest.raises(relay.RelayError, match="Broadcast cannot hold") as error:
+    with pytest.raises(relay.RelayError, match="do not broadcast") as error:
         f(rnp.ones((3,)))
     assert "# the wrong one" in str(error.value) and f'File "{__file__}"' in str(error.value)
     assert lines_of(error)[-1].endswith("# the wrong one")
