@@ -1,5 +1,5 @@
-// Element types of 2 to 8 bits that a wider dtype carries: how their bits are read, and what they
-// say of zero points.
+// Element types that a wider dtype carries. Those of 2 to 8 bits: how their bits are read, and what
+// they say of zero points. Float16: where its numbers are rounded.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
+#include <relay/ir/module.h>
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
 
@@ -16,7 +17,7 @@ namespace {
 using namespace relay::testing;  // NOLINT: the builder
 
 constexpr int kE4M3FN = 17, kE4M3FNUZ = 18, kE5M2 = 19, kE5M2FNUZ = 20, kUInt4 = 21, kInt4 = 22,
-              kE2M1 = 23, kE8M0 = 24, kUInt2 = 25, kInt2 = 26;
+              kE2M1 = 23, kE8M0 = 24, kUInt2 = 25, kInt2 = 26, kHalf = 10;
 
 OnnxDim n(int64_t value) { return value; }
 
@@ -35,8 +36,7 @@ std::string refusal(const Proto& model) {
   return "";
 }
 
-NDArray result(const Proto& model, std::vector<Value> arguments = {}) {
-  OnnxOptions options;
+NDArray result(const Proto& model, std::vector<Value> arguments = {}, OnnxOptions options = {}) {
   options.freeze = true;
   OnnxModel made = from_onnx(model.span(), options, "m.onnx");
   infer_types_or_throw(made.module);
@@ -177,6 +177,114 @@ TEST(ImportOnnxNarrow, Refused) {
   model.message(8, onnx_opset("com.microsoft", 1));
   EXPECT_EQ(refusal(model),
             "com.microsoft.GatherBlockQuantized \"g\": data of float8e5m2 are not supported");
+}
+
+// ---- Float16 ------------------------------------------------------------------------------------
+
+// A value between 1 and the next number of float16, by half a step; added up, it is lost in each
+// sum that is rounded.
+constexpr float kSmall = 0x1p-11F;
+
+Proto half_model(const std::vector<Proto>& nodes, const std::vector<Proto>& inputs, int out,
+                 const std::vector<Proto>& initializers = {}, int64_t opset = 17) {
+  return onnx_model(onnx_graph(nodes, inputs, {onnx_value("y", out, {})}, initializers), opset);
+}
+
+NDArray halves(const std::vector<float>& numbers) {
+  return NDArray::from<float>(Shape{static_cast<int64_t>(numbers.size())}, numbers).cast(kFloat16);
+}
+
+double first(const NDArray& array) { return array.element_as_double(0); }
+
+const Proto kX = onnx_value("x", kHalf, {OnnxDim(int64_t{1})});
+const Proto kSum = onnx_node("Add", {"x", "d"}, {"s"});
+const Proto kSumAgain = onnx_node("Add", {"s", "d"}, {"y"});
+const Proto kStep = onnx_tensor<uint16_t>("d", kHalf, {1}, {0x1000});  // 2^-11
+
+TEST(ImportOnnxNarrowHalves, RoundsAtTheEnd) {
+  Proto model = half_model({kSum, kSumAgain}, {kX}, kHalf, {kStep});
+  NDArray found = result(model, {Value(halves({1}))});
+  EXPECT_EQ(found.dtype(), kFloat16);
+  EXPECT_EQ(first(found), 1 + 2 * kSmall);
+  OnnxOptions each;
+  each.round_halves = true;
+  EXPECT_EQ(first(result(model, {Value(halves({1}))}, each)), 1);
+}
+
+// A Cast of the model rounds, as it says; one of small integers has nothing to round.
+TEST(ImportOnnxNarrowHalves, CastsRound) {
+  Proto cast = onnx_node("Cast", {"s"}, {"r"}, {onnx_int_attr("to", kHalf)});
+  Proto back = onnx_node("Cast", {"r"}, {"y"}, {onnx_int_attr("to", kOnnxFloat)});
+  Proto input = onnx_value("x", kOnnxFloat, {OnnxDim(int64_t{1})});
+  Proto identity = onnx_node("Identity", {"x"}, {"s"});
+  Proto model = half_model({identity, cast, back}, {input}, kOnnxFloat);
+  NDArray found = result(model, {Value(NDArray::from<float>({1}, {1 + kSmall}))});
+  EXPECT_EQ(found.dtype(), kFloat32);
+  EXPECT_EQ(first(found), 1);
+  Proto bytes = onnx_value("x", 3, {OnnxDim(int64_t{1})});
+  NDArray whole = NDArray::from<float>({1}, {-128}).cast(kInt8);
+  EXPECT_EQ(first(result(half_model({identity, cast, back}, {bytes}, kOnnxFloat), {Value(whole)})),
+            -128);
+}
+
+TEST(ImportOnnxNarrowHalves, Attributes) {
+  Proto filled =
+      onnx_node("ConstantOfShape", {"n"}, {"x"},
+                {onnx_tensor_attr("value", onnx_tensor<uint16_t>("v", kHalf, {1}, {0x3c00}))});
+  Proto twos =
+      onnx_node("Constant", {}, {"c"},
+                {onnx_tensor_attr("value", onnx_tensor<uint16_t>("v", kHalf, {1}, {0x4000}))});
+  Proto product = onnx_node("Mul", {"x", "c"}, {"y"});
+  NDArray found = result(half_model({filled, twos, product}, {}, kHalf, {onnx_ints("n", {3})}), {});
+  EXPECT_EQ(found.dtype(), kFloat16);
+  EXPECT_EQ(found.size(), 3);
+  EXPECT_EQ(first(found), 2);
+}
+
+// Weights that are parameters keep their dtype: they are what the file has.
+TEST(ImportOnnxNarrowHalves, Parameters) {
+  Proto weights = onnx_tensor<uint16_t>("w", kHalf, {2}, {0x3c00, 0x4000});
+  Proto product = onnx_node("Mul", {"x", "w"}, {"y"});
+  OnnxModel made = from_onnx(half_model({product}, {kX}, kHalf, {weights}).span(), {}, "m.onnx");
+  ASSERT_EQ(made.params.size(), 1U);
+  EXPECT_EQ(made.params.front().second.dtype(), kFloat16);
+  infer_types_or_throw(made.module);
+  std::vector<Value> arguments{Value(halves({3})), Value(made.params.front().second)};
+  NDArray found = evaluate_function(made.module, "main", arguments).array();
+  EXPECT_EQ(found.dtype(), kFloat16);
+  EXPECT_EQ(found.element_as_double(1), 6);
+}
+
+// A parameter stays one behind a Cast: who runs the program may give it another value.
+TEST(ImportOnnxNarrowHalves, CastParameters) {
+  Proto weights = onnx_tensor<float>("w", kOnnxFloat, {2}, {1, 2});
+  Proto cast = onnx_node("Cast", {"w"}, {"s"}, {onnx_int_attr("to", kHalf)});
+  Proto product = onnx_node("Mul", {"x", "s"}, {"y"});
+  Proto model = half_model({cast, product}, {kX}, kHalf, {weights});
+  EXPECT_EQ(from_onnx(model.span(), {}, "m.onnx").params.size(), 1U);
+}
+
+// The bits that BitCast reads are those of numbers that were rounded.
+TEST(ImportOnnxNarrowHalves, BitCast) {
+  Proto bits = onnx_node("BitCast", {"s"}, {"y"}, {onnx_int_attr("to", 5)});
+  NDArray found = result(half_model({kSum, bits}, {kX}, 5, {kStep}, 26), {Value(halves({2}))});
+  EXPECT_EQ(found.dtype(), kInt16);
+  EXPECT_EQ(first(found), 0x4000);
+}
+
+// Numbers of 8 bits that float16 carries, and float16 that they become.
+TEST(ImportOnnxNarrowHalves, BesideNarrowTypes) {
+  Proto scale = onnx_tensor<uint16_t>("k", kHalf, {}, {0x3800});  // 0.5
+  Proto dequantise = onnx_node("DequantizeLinear", {"x", "k"}, {"s"});
+  Proto product = onnx_node("Mul", {"s", "s"}, {"y"});
+  Proto input = onnx_value("x", 17, {OnnxDim(int64_t{1})});
+  NDArray found = result(half_model({dequantise, product}, {input}, kHalf, {scale}, 21),
+                         {Value(halves({1.5F}))});
+  EXPECT_EQ(found.dtype(), kFloat16);
+  EXPECT_EQ(first(found), 0.5625);
+  Proto cast = onnx_node("Cast", {"x"}, {"s"}, {onnx_int_attr("to", kHalf)});
+  found = result(half_model({cast, product}, {input}, kHalf, {}, 21), {Value(halves({1.5F}))});
+  EXPECT_EQ(first(found), 2.25);
 }
 
 }  // namespace

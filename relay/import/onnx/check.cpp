@@ -498,6 +498,14 @@ const LocalFunction* CheckedModel::function(const Node& node) const {
   return standard ? nullptr : found->second;
 }
 
+bool CheckedModel::uses(std::string_view op_type) const {
+  return std::any_of(orders_.begin(), orders_.end(), [&](const auto& order) {
+    return std::any_of(order.second.begin(), order.second.end(), [&](const Node* node) {
+      return node->op_type == op_type && plain_domain(node->domain).empty();
+    });
+  });
+}
+
 Span CheckedModel::span(const Node& node) const {
   auto found = lines_.find(&node);
   if (found == lines_.end()) return {};

@@ -60,6 +60,8 @@ class CheckedModel {
   const std::vector<const Node*>& order(const std::vector<Node>& nodes) const {
     return orders_.at(&nodes);
   }
+  /// True if a node of a graph or function of the model, of the default domain, is of this type.
+  bool uses(std::string_view op_type) const;
   /// A listing of the nodes, one a line, that spans point into: under the model's path.
   const std::shared_ptr<const Source>& listing() const { return listing_; }
   Span span(const Node& node) const;

@@ -98,11 +98,13 @@ DType NodeContext::attr_dtype(std::string_view name, std::optional<DType> otherw
   if (!dtype) {
     fail(std::string(name) + " is " + dtype_number_text(found->i) + ", which is not supported");
   }
-  return *dtype;
+  return *dtype == kFloat16 && importer_.widens_halves() ? DType(kFloat32) : *dtype;
 }
 
 NDArray NodeContext::attr_tensor(std::string_view name) {
-  return importer_.tensors().array(attr(name, AttributeKind::kTensor, true)->tensors[0]);
+  const TensorData& tensor = attr(name, AttributeKind::kTensor, true)->tensors[0];
+  NDArray array = importer_.tensors().array(tensor);
+  return narrow_type(tensor.dtype) != nullptr ? array : importer_.widened_half(array);
 }
 
 GraphValue NodeContext::attr_value(std::string_view name) {
@@ -122,7 +124,8 @@ int64_t NodeContext::attr_type(std::string_view name) {
 }
 
 NDArray NodeContext::attr_sparse(std::string_view name) {
-  return importer_.tensors().array(attr(name, AttributeKind::kSparseTensor, true)->sparse[0]);
+  const SparseTensorData& sparse = attr(name, AttributeKind::kSparseTensor, true)->sparse[0];
+  return importer_.widened_half(importer_.tensors().array(sparse));
 }
 
 const Graph& NodeContext::attr_graph(std::string_view name) {

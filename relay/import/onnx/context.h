@@ -83,7 +83,7 @@ class NodeContext {
                                   std::optional<std::vector<double>> otherwise = std::nullopt);
   std::vector<std::string> attr_strings(
       std::string_view name, std::optional<std::vector<std::string>> otherwise = std::nullopt);
-  /// A dtype given as a number of TensorProto.DataType.
+  /// A dtype given as a number of TensorProto.DataType; that which the program computes in.
   DType attr_dtype(std::string_view name, std::optional<DType> otherwise = std::nullopt);
   NDArray attr_tensor(std::string_view name);
   /// The same as a value, which knows of a narrow element type.

@@ -24,6 +24,9 @@ struct OnnxOptions {
   std::map<std::string, DType> dtypes;
   /// The version of the default operator set, in place of the model's.
   std::optional<int64_t> opset;
+  /// Rounds each result of float16, as the model says it. Without it, a model computes in float32
+  /// what it declares as float16, and rounds its inputs, outputs, weights and casts alone.
+  bool round_halves = false;
   /// Initializers become constants of the program instead of parameters.
   bool freeze = false;
   /// The shapes of the items of inputs that are sequences, all of them numbers, because a model

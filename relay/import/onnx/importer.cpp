@@ -98,7 +98,12 @@ class Demands final : public DimSolver {
 // ---- Building -----------------------------------------------------------------------------------
 
 Importer::Importer(const CheckedModel& model, const OnnxOptions& options, DimNames& names)
-    : model_(model), options_(options), names_(names), tensors_(model.model()) {}
+    : model_(model),
+      options_(options),
+      names_(names),
+      // The bits of a float16 that was never rounded are not those that a BitCast asks for.
+      widens_halves_(!options.round_halves && !model.uses("BitCast")),
+      tensors_(model.model()) {}
 
 void Importer::fail(const Node& node, const std::string& message) const {
   throw Error(node_text(node) + ": " + message, model_.span(node));
@@ -470,11 +475,14 @@ std::vector<GraphValue> Importer::inline_graph(Scope& outer, const Node& node, c
 void Importer::add_initializer(Scope& scope, std::string_view name, NDArray array, int64_t type,
                                bool main) {
   bool small = array.size() <= 1 || (array.size() <= kSmall && !array.dtype().is_float());
-  GraphValue value = constant(array);
-  if (narrow_type(type) != nullptr) value.state_->narrow = type;
+  bool narrow = narrow_type(type) != nullptr;  // float16 may carry it, and is not widened then
+  GraphValue value = constant(narrow ? array : widened_half(array));
+  if (narrow) value.state_->narrow = type;
   if (main && !small && !options_.freeze) {
-    VarRef var = make_var(unique_name(var_names_, std::string(name)), value.type());
-    value.state_->expr = ExprRef(var);
+    TypeRef declared = TensorType::make(value.dims(), array.dtype());
+    VarRef var = make_var(unique_name(var_names_, std::string(name)), declared);
+    GraphValue given = GraphValue::of(ExprRef(var), declared);
+    value.state_->expr = (narrow ? given : widened_half(given)).state_->expr;
     initializers_.emplace_back(var, std::move(array));
   }
   scope.values.insert_or_assign(name, std::move(value));
@@ -542,11 +550,7 @@ OnnxModel Importer::run() {
                                               quoted(output.name) + " " +
                                               numbers_for_words(*value.strings())));
     }
-    if (value.is_sequence()) {
-      outputs.push_back(expr(tuple(value.items())));
-    } else {
-      outputs.push_back(expr(value));
-    }
+    outputs.push_back(output_expr(output, value));
     result.outputs.emplace_back(output.name);
   }
   ExprRef body = outputs.size() == 1 ? outputs[0] : make_tuple(outputs);

@@ -150,6 +150,12 @@ class Importer {
   ExprRef expr(const GraphValue& value);
   /// An extent as an int64 of rank 0; a term with `?` has none, which is a defect of the caller.
   ExprRef extent(Dim dim);
+  /// True if the program computes in float32 what the model declares as float16
+  /// (inputs.cpp).
+  bool widens_halves() const { return widens_halves_; }
+  /// A value of float16 in the dtype that the program computes in; others as they are.
+  GraphValue widened_half(GraphValue value);
+  NDArray widened_half(NDArray array) const;
   /// The tensors of ONNX's form as arrays.
   Tensors& tensors() { return tensors_; }
   /// True if the model declares 0 for an extent, which may mean any extent.
@@ -211,6 +217,8 @@ class Importer {
   Dim named_dim(std::string_view name);
   TypeRef call_type(const Operator* op, const std::vector<TypeRef>& types,
                     const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const;
+  // An output of the model: of float16 where it declares that.
+  ExprRef output_expr(const ValueInfo& output, const GraphValue& value);
   // The value with a name for each extent of its type that is `?`.
   void name_extents(GraphValue& value);
   bool decided_by_run(Dim dim, size_t level = 0) const;
@@ -222,6 +230,7 @@ class Importer {
   const CheckedModel& model_;
   const OnnxOptions& options_;
   DimNames& names_;
+  bool widens_halves_;
   Tensors tensors_;
   Span span_;  // of the node that is converted
   std::vector<VarRef> inputs_;

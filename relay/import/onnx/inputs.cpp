@@ -1,4 +1,8 @@
-// The inputs of a model as parameters of the program.
+// The inputs of a model as parameters of the program, and its outputs.
+//
+// Models of float16 are stored so to be small, and other runtimes compute them in float32 on CPUs.
+// So does the program: it widens inputs and weights, rounds what a Cast rounds, and rounds outputs.
+// That takes no longer, and nothing between is rounded to 11 bits.
 #include <algorithm>
 
 #include <relay/import/onnx/importer.h>
@@ -101,6 +105,32 @@ TypeRef Importer::sequence_type(std::string_view input, const TypeInfo& type) {
   return TupleType::make(std::move(items));
 }
 
+GraphValue Importer::widened_half(GraphValue value) {
+  if (!widens_halves_ || value.dtype() != kFloat16) return value;
+  TypeRef type = TensorType::make(value.dims(), kFloat32);
+  return GraphValue::of(call("cast", {expr(value)}, {{"dtype", kFloat32}}), std::move(type));
+}
+
+NDArray Importer::widened_half(NDArray array) const {
+  return widens_halves_ && array.dtype() == kFloat16 ? array.cast(kFloat32) : array;
+}
+
+ExprRef Importer::output_expr(const ValueInfo& output, const GraphValue& value) {
+  if (value.is_sequence()) {
+    std::vector<ExprRef> items;
+    const TypeInfo* element = output.type.element.get();
+    for (const GraphValue& item : value.items()) {
+      items.push_back(output_expr({output.name, element ? *element : TypeInfo()}, item));
+    }
+    return make_tuple(items, span_);
+  }
+  const TypeInfo* type = &output.type;
+  if (type->kind == TypeInfo::Kind::kOptional && type->element) type = type->element.get();
+  bool half = widens_halves_ && type->dtype == number_of_dtype(kFloat16);
+  if (!half || !value.is_tensor() || value.dtype() != kFloat32) return expr(value);
+  return call("cast", {expr(value)}, {{"dtype", kFloat16}});
+}
+
 GraphValue Importer::add_input(const ValueInfo& info) {
   const TypeInfo* type = &info.type;
   bool empty = options_.empty.contains(std::string(info.name));
@@ -119,12 +149,14 @@ GraphValue Importer::add_input(const ValueInfo& info) {
   GraphValue value = GraphValue::of(ExprRef(var), annotation);
   if (!sequence) {
     bool other = options_.dtypes.contains(std::string(info.name));
-    if (!other && narrow_type(type->dtype) != nullptr) value.state_->narrow = type->dtype;
+    if (narrow_type(type->dtype) == nullptr) return widened_half(value);
+    if (!other) value.state_->narrow = type->dtype;
     return value;
   }
+  bool narrow = narrow_type(type->element->dtype) != nullptr;
   std::vector<GraphValue> items;
   for (size_t k = 0; k < annotation->as<TupleType>()->fields().size(); ++k) {
-    items.push_back(field(value, k));
+    items.push_back(narrow ? field(value, k) : widened_half(field(value, k)));
   }
   return GraphValue::sequence(std::move(items));
 }

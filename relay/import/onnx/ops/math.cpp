@@ -228,6 +228,15 @@ Values convert_not(NodeContext& node) {
 }
 RELAY_ONNX("Not", 1, convert_not)
 
+/// Numbers of float16 in float32. The cast is one that the model has, so it rounds.
+GraphValue rounded_half(NodeContext& node, const GraphValue& x) {
+  if (x.elements() && node.constant(0)) {
+    return node.constant_value(node.constant(0)->cast(kFloat16).cast(kFloat32));
+  }
+  bool exact = x.dtype() == kBool || x.dtype() == kInt8 || x.dtype() == kUInt8;
+  return node.cast(exact ? x : node.cast(x, kFloat16), kFloat32);
+}
+
 Values convert_cast(NodeContext& node) {
   GraphValue x = node.input(0);
   // For narrow floats alone.
@@ -239,6 +248,7 @@ Values convert_cast(NodeContext& node) {
   }
   DType to = *dtype_of_number(type);
   x = x.of_narrow_type(0);
+  if (to == kFloat16 && node.importer().widens_halves()) return {rounded_half(node, x)};
   auto emit = [&] { return node.cast(x, to); };
   if (x.dtype() == to) return {x};
   if (!to.is_float()) {
