@@ -61,10 +61,10 @@ void bind_transforms(nb::module_& m) {
       "functions of other forms.");
   m.def(
       "batch",
-      [](const FunctionRef& function, Module& mod, const nb::sequence& in_axes,
+      [](const FunctionRef& function, Module& mod, const std::vector<nb::object>& in_axes,
          const nb::object& out_axes, std::optional<int64_t> lanes) {
         BatchForm form;
-        for (nb::handle one : in_axes) form.in.push_back(lane_axes(one));
+        for (const nb::object& one : in_axes) form.in.push_back(lane_axes(one));
         form.out = lane_axes(out_axes);
         form.lanes = lanes;
         return without_lock([&] { return batch(function, mod, form); });

@@ -3,6 +3,7 @@
 RELAY_FUZZ_REQUESTS is how many malformed requests one is sent (10,000 takes a minute).
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -70,7 +71,8 @@ class Server:
             try:
                 connection.sendall(data)
                 if tls is None:
-                    connection.shutdown(socket.SHUT_WR)
+                    with contextlib.suppress(OSError):  # a server that refuses a request may have closed it already
+                        connection.shutdown(socket.SHUT_WR)
                 got = b""
                 while True:
                     head, end, body = got.partition(b"\r\n\r\n")

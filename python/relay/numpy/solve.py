@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..functions.control import fori_loop
+from ..functions import control
 from ._common import Any, cast, common, floating, operation
 from .creation import arange, eye, ones, zeros_like
 from .elementwise import abs as _abs, equal, greater, log, multiply, not_equal, sign as _sign, sqrt, subtract
@@ -36,11 +36,12 @@ def _eliminated(table: Any, n: int) -> tuple[Any, Any, Any]:
         rows = take_along_axis(rows, expand_dims(order, -1), axis=-2)
         chosen, column = _at(rows, k, -2), _at(rows, k, -1)
         pivot = _at(column, k, -2)
-        factor = where(expand_dims(equal(places, k), -1), 0.0, column / pivot)
+        # Where a whole column is 0, its rows have nothing to be turned by.
+        factor = where(expand_dims(equal(places, k), -1), 0.0, column / where(equal(pivot, 0), 1.0, pivot))
         return subtract(rows, factor * chosen), sign * where(not_equal(squeeze(best, -1), k), -1.0, 1.0)
 
     sign = broadcast_to(ones((), dtype=table.dtype), table.shape[:-2])
-    rows, sign = fori_loop(0, n, turn, (table, sign))
+    rows, sign = control.fori_loop(0, n, turn, (table, sign))
     return rows, _sum(multiply(rows[..., :n], eye(n, dtype=table.dtype)), -1), sign
 
 
@@ -107,5 +108,5 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
         column = where(expand_dims(greater(k, places), -1), 0.0, column)
         return where(equal(places, k), column, lower)
 
-    found = fori_loop(0, n, turn, zeros_like(a))
+    found = control.fori_loop(0, n, turn, zeros_like(a))
     return matrix_transpose(found) if upper else found

@@ -62,12 +62,12 @@ def grad(function: Expr, argnums: int | Sequence[int] = 0) -> Expr:
 
     `relay.grad` gives the gradient itself. `function` is a `GlobalVar`, a `Function`, or the variable of a let that binds one.
     """
-    return call_op("grad", function, argnums=argnums if isinstance(argnums, int) else list(argnums))
+    return call_op("grad", function, argnums=argnums)
 
 
 def value_and_grad(function: Expr, argnums: int | Sequence[int] = 0) -> Expr:
     """Like `grad`; the function gives ``(value, gradient)``."""
-    return call_op("value_and_grad", function, argnums=argnums if isinstance(argnums, int) else list(argnums))
+    return call_op("value_and_grad", function, argnums=argnums)
 
 
 def _filled(name: str, shape: Any, dtype: DTypeLike, *operands: Any) -> Expr:
