@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import functools
+import inspect
 from typing import Any, Callable, Sequence
 
 from .. import _core
@@ -103,7 +104,8 @@ def _derived(program: _Program, made: Function, **options: Any) -> Function:
 
 def _compiled(traced: Callable[..., Any], fun: Any) -> Callable[..., Any]:
     """A transformed function: traced where a function is traced, and compiled elsewhere."""
-    functools.update_wrapper(traced, fun if hasattr(fun, "__name__") else traced, updated=())
+    if inspect.isroutine(fun) or isinstance(fun, TracedFunction):  # others may pretend to wrap something, without an end
+        functools.update_wrapper(traced, fun, updated=())
     whole = function(traced, control_flow=False)
     whole._static = {}
     return whole  # type: ignore[no-any-return]
