@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include <relay/support/quote.h>
 #include <relay/support/utf8.h>
 
 namespace relay {
@@ -467,32 +468,6 @@ std::string format_value(const Value& value, const FormatOptions& options) {
 void append_json(std::string& out, const Value& value) {
   JsonWriter writer{out};
   walk_value(value, writer);
-}
-
-void append_json_string(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  while (!text.empty()) {
-    char c = text[0];
-    size_t length = utf8_length(text);
-    if (length == 0) {
-      out += "\xef\xbf\xbd";
-      length = 1;
-    } else if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += "\\u00";
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    } else {
-      out.append(text.substr(0, length));
-    }
-    text.remove_prefix(length);
-  }
-  out += '"';
 }
 
 std::string made_by(const Value& value) {

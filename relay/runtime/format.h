@@ -41,7 +41,4 @@ std::string made_by(const Value& value);
 /// text passes the memory limit (shared parts are written each time).
 void append_json(std::string& out, const Value& value);
 
-/// A JSON string with quotes. Bytes that are not UTF-8 become U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
-
 }  // namespace relay

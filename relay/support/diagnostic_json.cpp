@@ -2,39 +2,11 @@
 
 #include <algorithm>
 
-#include <relay/support/utf8.h>
+#include <relay/support/quote.h>
 
 namespace relay {
 
 namespace {
-
-void append_text(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    const size_t length = utf8_length(text.substr(i));
-    if (length == 0) {
-      out += "\\ufffd";
-      ++i;
-      continue;
-    }
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += "\\u00";
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[c & 15];
-    } else {
-      out += text.substr(i, length);
-    }
-    i += length;
-  }
-  out += '"';
-}
 
 void append_place(std::string& out, Span span) {
   const Location begin = SourceMap::locate(span);
@@ -55,7 +27,7 @@ void append_place(std::string& out, Span span) {
     column = 1;
   }
   out += "{\"file\": ";
-  append_text(out, begin.file);
+  append_json_string(out, begin.file);
   out += ", \"line\": " + std::to_string(begin.line);
   out += ", \"column\": " + std::to_string(begin.column);
   out += ", \"end_line\": " + std::to_string(line);
@@ -66,9 +38,9 @@ void append_diagnostic(std::string& out, const Diagnostic& diagnostic) {
   out += "{\"severity\": ";
   out += diagnostic.severity == Severity::kError ? "\"error\"" : "\"warning\"";
   out += ", \"code\": ";
-  append_text(out, diagnostic.code);
+  append_json_string(out, diagnostic.code);
   out += ", \"message\": ";
-  append_text(out, diagnostic.message);
+  append_json_string(out, diagnostic.message);
   out += ", \"place\": ";
   append_place(out, diagnostic.span);
   out += ", \"notes\": [";
@@ -77,7 +49,7 @@ void append_diagnostic(std::string& out, const Diagnostic& diagnostic) {
     out += join;
     out += note.kind == DiagnosticNote::Kind::kHelp ? "{\"kind\": \"help\"" : "{\"kind\": \"note\"";
     out += ", \"message\": ";
-    append_text(out, note.message);
+    append_json_string(out, note.message);
     out += ", \"place\": ";
     append_place(out, note.span);
     out += "}";
@@ -90,7 +62,7 @@ void append_diagnostic(std::string& out, const Diagnostic& diagnostic) {
     out += "{\"place\": ";
     append_place(out, fix.span);
     out += ", \"text\": ";
-    append_text(out, fix.text);
+    append_json_string(out, fix.text);
     out += fix.safe ? ", \"safe\": true}" : ", \"safe\": false}";
     join = ", ";
   }

@@ -67,4 +67,30 @@ std::string quoted_name(std::string_view name) {
   return text;
 }
 
+void append_json_string(std::string& out, std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  while (!text.empty()) {
+    char c = text[0];
+    size_t length = utf8_length(text);
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+      length = 1;
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += "\\u00";
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  out += '"';
+}
+
 }  // namespace relay

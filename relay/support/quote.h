@@ -1,4 +1,4 @@
-// Names and texts in quotes, as program text writes them.
+// Names and texts in quotes, as program text and JSON write them.
 #pragma once
 
 #include <string>
@@ -8,6 +8,8 @@ namespace relay {
 
 /// `"…"` with escapes; bytes that are not UTF-8 survive.
 void append_quoted(std::string& out, std::string_view text);
+/// A JSON string with quotes. Bytes that are not UTF-8 become U+FFFD.
+void append_json_string(std::string& out, std::string_view text);
 /// True if a name needs no quotes in a place without a sigil: words of letters, digits and `_`,
 /// none beginning with a digit, joined by dots.
 bool is_word(std::string_view name);

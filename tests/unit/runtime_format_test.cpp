@@ -2,6 +2,7 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/memory.h>
 #include <relay/support/error.h>
+#include <relay/support/quote.h>
 
 #include <charconv>
 #include <cmath>

@@ -10,6 +10,7 @@
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
+#include <relay/support/quote.h>
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
