@@ -353,17 +353,14 @@ void Analysis::add_lints() {
   }
 }
 
-// The rule and the changes that a diagnostic has, if diagnostics have them.
-template <class D>
-void Analysis::take_fixes(const D& diagnostic, Finding& finding) const {
-  if constexpr (requires { diagnostic.code; }) finding.code = diagnostic.code;
-  if constexpr (requires { diagnostic.fixes; }) {
-    for (const auto& fix : diagnostic.fixes) {
-      const Place place = place_of(fix.span);
-      if (place.known) finding.fixes.push_back({place, fix.text});
-    }
-    if (finding.fixes.size() != diagnostic.fixes.size()) finding.fixes.clear();
+// The rule that a diagnostic names and the changes that it proposes.
+void Analysis::take_fixes(const Diagnostic& diagnostic, Finding& finding) const {
+  finding.code = diagnostic.code;
+  for (const auto& fix : diagnostic.fixes) {
+    const Place place = place_of(fix.span);
+    if (place.known) finding.fixes.push_back({place, fix.text});
   }
+  if (finding.fixes.size() != diagnostic.fixes.size()) finding.fixes.clear();
 }
 
 void Analysis::add_finding(const Diagnostic& diagnostic) {

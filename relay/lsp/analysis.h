@@ -108,8 +108,7 @@ class Analysis {
   void collect_findings();
   void add_lints();
   void add_finding(const Diagnostic& diagnostic);
-  template <class D>
-  void take_fixes(const D& diagnostic, Finding& finding) const;
+  void take_fixes(const Diagnostic& diagnostic, Finding& finding) const;
   bool is_caused_elsewhere(const Diagnostic& diagnostic) const;
   void drop_old();
 
