@@ -198,7 +198,7 @@ def _first(found: Any, has_aux: bool) -> Any:
 
 
 def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The result of `fun` and its derivative in a direction, which has the form of the arguments. It takes two reverse passes."""
+    """The result of `fun` and its derivative in a direction, which has the form of the arguments."""
     python = _python(fun)
     if len(primals) != len(tangents):
         raise TypeError(f"jvp takes a direction for each argument: {len(primals)} arguments, {len(tangents)} directions")
@@ -227,7 +227,7 @@ def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any,
 
 
 def jacobian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
-    """A function that gives the derivatives of all elements of the result by all of an argument: one reverse pass for each element."""
+    """A function that gives the derivatives of all elements of the result by all of an argument, by a reverse pass for each element."""
     python = _python(fun)
 
     def traced(*args: Any, **kwargs: Any) -> Any:
