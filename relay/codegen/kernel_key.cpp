@@ -18,7 +18,7 @@ using te::ScalarRef;
 /// Writes the content, giving numbers to nodes, axes and registers as they turn up.
 class Writer {
  public:
-  explicit Writer(const lower::Kernel& kernel) : kernel_(kernel) {}
+  explicit Writer(const lower::Kernel& kernel) : kernel_(kernel), symbols_(kernel.dim_args) {}
 
   std::string write() {
     out_ = "args " + std::to_string(kernel_.dim_args.size()) + '\n';
@@ -37,7 +37,7 @@ class Writer {
     number(static_cast<int64_t>(value.size()));
     word(value);
   }
-  void dim(Dim d) { word(dim_to_text(d, kernel_.dim_args)); }
+  void dim(Dim d) { word(dim_to_text(d, symbols_)); }
 
   void dtype(DType t) { word(t.name()); }
 
@@ -46,6 +46,7 @@ class Writer {
       word("buffer");
       number(static_cast<int64_t>(buffer.role));
       dtype(buffer.dtype);
+      if (buffer.same >= 0) word("of " + std::to_string(buffer.same));
       for (Dim d : buffer.dims) dim(d);
       end();
     }
@@ -232,13 +233,35 @@ class Writer {
   }
 
   void write_body(const lower::Nest& nest) {
-    out_ += "nest\n";
     buffers(nest.buffers);
-    write_block(nest.body);
+    write_part(nest);
   }
   void write_body(const lower::Contraction& body) {
-    out_ += "contraction\n";
     buffers(body.buffers);
+    write_part(body);
+  }
+  void write_body(const lower::Blocks& blocks) {
+    for (const lower::Blocks::Counter& counter : blocks.counters) {
+      word("counter");
+      dim(counter.count);
+      end();
+    }
+    for (const lower::Blocks::Counter& counter : blocks.counters)
+      symbols_.push_back(counter.symbol);
+    buffers(blocks.buffers);
+    for (const auto& part : blocks.parts) {
+      axes_.clear();  // each part numbers its own
+      vars_.clear();
+      numbers_.clear();
+      std::visit([this](const auto& body) { write_part(body); }, part);
+    }
+  }
+  void write_part(const lower::Nest& nest) {
+    out_ += "nest\n";
+    write_block(nest.body);
+  }
+  void write_part(const lower::Contraction& body) {
+    out_ += "contraction\n";
     for (const auto* axes : {&body.batch, &body.rows, &body.columns, &body.folded}) {
       word("axes");
       for (const te::Axis& a : *axes) {
@@ -265,6 +288,7 @@ class Writer {
   }
 
   const lower::Kernel& kernel_;
+  std::vector<Dim> symbols_;  // of dimensions: the kernel's arguments, then counters of blocks
   std::string out_;
   std::vector<const ScalarNode*> stack_;
   std::unordered_map<const ScalarNode*, size_t> numbers_;

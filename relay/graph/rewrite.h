@@ -39,6 +39,8 @@ using FormOf = std::function<std::optional<ReplacedOperand>(
 struct RewriteOptions {
   FormOf packed_form = {};    // none: nothing is packed
   FormOf winograd_form = {};  // none: no convolution is computed in tiles
+  /// True if kernels run a computation with two products block by block; none: works stay apart.
+  std::function<bool(const te::Computation&)> runs_in_blocks = {};
   int threads = 0;            // that look at works side by side; 0: one for each core
 };
 
@@ -104,6 +106,9 @@ bool drop_outputs(Rewriting& program);
 /// Splits parts that depend on constants alone off the works of nodes
 /// (rewrites/prepare_constants.cpp).
 bool prepare_constants(Rewriting& program);
+/// Makes one work of two products and what stands between them, where that runs block by block
+/// (rewrites/join_products.cpp).
+bool join_products(Rewriting& program);
 /// Computes convolutions in tiles if that costs less (rewrites/winograd.cpp).
 bool winograd(Rewriting& program);
 /// Lays constant operands out as kernels read them (rewrites/pack_operands.cpp).

@@ -20,6 +20,12 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
                                              const te::ScalarRef& value, uint32_t num_axes,
                                              uint32_t num_vars);
 
+/// A stage as a contraction over buffers that are the tensors of the computation: inputs first, then
+/// the outputs of stages in order. Nothing if it is none.
+std::optional<Contraction> contraction_of(const te::Computation& computation, size_t stage);
+/// The only load below a value; null if there are none or several.
+const te::ScalarNode* only_load(const te::ScalarRef& value);
+
 /// The contraction with rows and columns in each other's place: what were columns, in whatever
 /// product of the batch, are rows together. Results are then scattered over memory.
 Contraction turned(const Contraction& contraction);

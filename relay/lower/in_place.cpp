@@ -106,7 +106,9 @@ std::vector<InPlace> of_contraction(const Contraction& contraction) {
 
 std::vector<InPlace> in_place_buffers(const Kernel& kernel) {
   if (const auto* nest = std::get_if<Nest>(&kernel.body)) return of_nest(*nest);
-  return of_contraction(std::get<Contraction>(kernel.body));
+  if (const auto* contraction = std::get_if<Contraction>(&kernel.body))
+    return of_contraction(*contraction);
+  return {};  // blocks read what others may have written
 }
 
 }  // namespace relay::lower

@@ -22,6 +22,8 @@ struct Buffer {
   std::string name;
   DType dtype;
   std::vector<Dim> dims;  // integers and terms over the nest's symbols; rank 0 is one element
+  /// kScratch: the buffer whose memory this one is, in another shape; -1: memory of its own.
+  int32_t same = -1;
 };
 
 enum class LoopKind : uint8_t {
@@ -137,12 +139,26 @@ struct Contraction {
   uint32_t num_vars = 0;
 };
 
+/// Nests and contractions that run in order for one block of the results, then for the next: the
+/// tensors between them are of one block, in a worker's scratch, and never whole in memory.
+struct Blocks {
+  /// Counts blocks: in the parts, `symbol` is a number below `count`.
+  struct Counter {
+    Dim symbol;
+    Dim count;
+  };
+  std::vector<Buffer> buffers;
+  std::vector<Counter> counters;  // workers share the blocks of all counters in any order
+  /// Each has the buffers of all. Nests have no parallel loops. Extents do not fall with counters.
+  std::vector<std::variant<Nest, Contraction>> parts;
+};
+
 /// One native kernel, before it is compiled.
 struct Kernel {
   std::string name;            // "fused_add_tanh"
   std::string implementation;  // template: pointwise, transpose, row, reduce, contraction, window,
-                               // scan, update
-  std::variant<Nest, Contraction> body;
+                               // scan, update, blocks
+  std::variant<Nest, Contraction, Blocks> body;
   /// Symbols that occur in dims, in the order of KernelArgs::dims. Each is a `Dim::symbol`.
   std::vector<Dim> dim_args;
   Dim flops;  // of one run, for profiles

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/lower/blocks.h>
 #include <relay/lower/contraction.h>
 #include <relay/lower/onednn.h>
 #include <relay/lower/prepare.h>
@@ -21,7 +22,15 @@ class Lowering {
 
   Lowered run() {
     assign_places();
-    for (RowGroup& group : find_groups(c_)) lower_group(std::move(group));
+    std::vector<RowGroup> groups = find_groups(c_);
+    find_chain(groups);
+    for (RowGroup& group : groups) {
+      if (!in_chain(group)) {
+        lower_group(std::move(group));
+      } else if (group.members.back().stage == chain_.stages.back()) {
+        launch(std::move(*block_));
+      }
+    }
     drop_unused_places();
     return std::move(result_);
   }
@@ -107,6 +116,43 @@ class Lowering {
       if (node->kind == te::ScalarKind::kLoad && node->tensor == base) return false;
     }
     return true;
+  }
+
+  bool in_chain(const RowGroup& group) const {
+    return std::find(chain_.stages.begin(), chain_.stages.end(), group.members[0].stage) !=
+           chain_.stages.end();
+  }
+
+  /// Stages that run block by block. They stay as they are if a group has others, too.
+  void find_chain(const std::vector<RowGroup>& groups) {
+    if (options_.onednn) return;
+    std::optional<BlockChain> chain = find_blocks(c_, options_.blocks);
+    if (!chain) return;
+    for (const RowGroup& group : groups) {
+      size_t members = 0;
+      for (const Member& member : group.members) {
+        members += static_cast<size_t>(
+            std::count(chain->stages.begin(), chain->stages.end(), member.stage));
+      }
+      if (members != 0 && members != group.members.size()) return;
+    }
+    const OneBlock block = one_block(c_, *chain);
+    LowerOptions of_block = options_;
+    of_block.blocks = BlocksIf::kNever;
+    const Lowered lowered = Lowering(block.computation, name_, of_block).run();
+    const TensorId result{static_cast<int32_t>(chain->stages.back()), 0};
+    std::optional<JoinedBlock> joined = join_block(lowered, block, c_.info(result), name_);
+    if (!joined) return;
+    block_.emplace();
+    block_->kernel = std::move(joined->kernel);
+    for (int32_t at : joined->places) {
+      const auto inputs = static_cast<int32_t>(c_.inputs.size());
+      block_->tensors.push_back(at < inputs ? TensorId{-1, at}
+                                : at < static_cast<int32_t>(lowered.num_inputs)
+                                    ? block.tensors[static_cast<size_t>(at - inputs)]
+                                    : result);
+    }
+    chain_ = std::move(*chain);
   }
 
   void lower_group(RowGroup group) {
@@ -218,6 +264,8 @@ class Lowering {
   LowerOptions options_;
   Lowered result_;
   std::vector<std::vector<int32_t>> places_;  // of the inputs, then of each stage
+  BlockChain chain_;                          // stages that are one kernel,
+  std::optional<DraftKernel> block_;          // and the kernel
 };
 
 }  // namespace
@@ -242,6 +290,13 @@ Lowered lower(const Computation& computation, const std::string& name,
         break;
       }
     }
+  }
+  if (!options.onednn) {
+    // Several blocks read the same factors. With open extents there may be one row, which reads
+    // them once, as they are.
+    std::optional<BlockChain> chain = find_blocks(c, options.blocks);
+    if (chain && chain->count.is_int() && !chain->count.is_int(1))
+      c = with_packed_factors(c, *chain, options.vector_bytes);
   }
   return Lowering(std::move(c), name, options).run();
 }

@@ -49,11 +49,16 @@ struct Lowered {
   std::vector<std::variant<Launch, LibraryLaunch>> launches;
 };
 
+/// Where stages between two products run block by block: where tensors between them are large; for
+/// tests, wherever they can, in blocks of few rows; or nowhere.
+enum class BlocksIf : uint8_t { kNever, kPays, kPossible };
+
 struct LowerOptions {
   int64_t vector_bytes = 64;  // of the target, for choices between templates
   /// Computes matrix products and convolutions of float32 by oneDNN, which the machine then needs.
   bool onednn = false;
   bool prepared = false;  // the computation is a result of `prepare`
+  BlocksIf blocks = BlocksIf::kPays;
 };
 
 /// Chooses templates and writes the loops. Stages that are cheap to repeat are inlined into their

@@ -23,41 +23,6 @@ using te::ScalarRef;
 using te::TensorId;
 using Names = std::unordered_map<uint32_t, ScalarRef>;
 
-/// A stage as a contraction over buffers that are the tensors of the computation: inputs first.
-std::optional<Contraction> contraction_of(const te::Computation& c, size_t stage) {
-  const auto* map = std::get_if<te::Map>(&c.stages[stage].body);
-  if (map == nullptr || map->values.size() != 1) return std::nullopt;
-  std::vector<Buffer> buffers;
-  std::vector<int32_t> first;  // buffer of each stage
-  auto add = [&](const te::TensorInfo& info) {
-    buffers.push_back({Buffer::Role::kInput, "", info.dtype, info.dims});
-  };
-  for (const te::TensorInfo& input : c.inputs) add(input);
-  for (size_t s = 0; s < stage; ++s) {
-    first.push_back(static_cast<int32_t>(buffers.size()));
-    for (const te::TensorInfo& output : c.stages[s].outputs) add(output);
-  }
-  const auto out = static_cast<int32_t>(buffers.size());
-  add(c.stages[stage].outputs[0]);
-  buffers.back().role = Buffer::Role::kOutput;
-  ScalarRewriter bind = te::moved_loads([&](TensorId id) {
-    int32_t base = id.is_input() ? 0 : first[static_cast<size_t>(id.stage)];
-    return TensorId{-1, base + id.index};
-  });
-  return match_contraction(buffers, out, map->axes, bind(map->values[0]), c.num_axes, c.num_vars);
-}
-
-/// The only load below a value; null if there are none or several.
-const ScalarNode* only_load(const ScalarRef& value) {
-  const ScalarNode* load = nullptr;
-  for (const ScalarNode* node : te::post_order({&value, 1})) {
-    if (node->kind != ScalarKind::kLoad) continue;
-    if (load != nullptr) return nullptr;
-    load = node;
-  }
-  return load;
-}
-
 bool reads(const ScalarRef& value, TensorId tensor) {
   const std::vector<const ScalarNode*> nodes = te::post_order({&value, 1});
   return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode* node) {

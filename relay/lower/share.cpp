@@ -36,18 +36,26 @@ bool is_expensive(const ScalarRef& root) {
 /// A fold over one contiguous row that is evaluated in any case; null for any other stage.
 const ScalarNode* row_fold(const te::Map& map) {
   const ScalarNode* fold = nullptr;
-  for (const ScalarNode* node : te::post_order(map.values)) {
-    if (node->kind == ScalarKind::kSelect || node->kind == ScalarKind::kFail) return nullptr;
+  const std::vector<const ScalarNode*> nodes = te::post_order(map.values);
+  for (const ScalarNode* node : nodes) {
+    if (node->kind == ScalarKind::kFail) return nullptr;
     if (node->kind != ScalarKind::kFold) continue;
     if (fold != nullptr) return nullptr;
     fold = node;
   }
   if (fold == nullptr || fold->axes.size() != 1 || fold->args.size() != 1) return nullptr;
+  // A select around the fold may leave it out; one among its elements, as of a mask, does not.
+  const std::vector<const ScalarNode*> elements = te::post_order(fold->args);
+  for (const ScalarNode* node : nodes) {
+    if (node->kind == ScalarKind::kSelect &&
+        std::find(elements.begin(), elements.end(), node) == elements.end())
+      return nullptr;
+  }
   const Axis& axis = fold->axes[0];
   if (axis.extent.is_int() && (axis.extent.as_int() < 2 || axis.extent.as_int() > kMaxRow)) {
     return nullptr;
   }
-  for (const ScalarNode* node : te::post_order(fold->args)) {
+  for (const ScalarNode* node : elements) {
     if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
     const ScalarNode& last = *node->args.back();
     if (last.kind == ScalarKind::kIndex && last.axis == axis.id) return fold;

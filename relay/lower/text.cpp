@@ -37,11 +37,7 @@ class Text {
 
   std::string run() {
     header();
-    if (const auto* nest = std::get_if<Nest>(&kernel_.body)) {
-      block(nest->body, 0);
-    } else {
-      contraction(std::get<Contraction>(kernel_.body));
-    }
+    std::visit([this](const auto& body) { write(body, 0); }, kernel_.body);
     return std::move(out_);
   }
 
@@ -86,6 +82,7 @@ class Text {
       constexpr std::string_view kRoles[] = {"input", "output", "scratch"};
       out_ += "b" + std::to_string(k) + ": ";
       out_ += kRoles[static_cast<size_t>(buffers[k].role)];
+      if (buffers[k].same >= 0) out_ += " b" + std::to_string(buffers[k].same) + " as";
       out_ += " " + std::string(buffers[k].dtype.name()) + "[";
       for (size_t d = 0; d < buffers[k].dims.size(); ++d) {
         out_ += (d > 0 ? ", " : "") + dim(buffers[k].dims[d]).str();
@@ -165,23 +162,37 @@ class Text {
     }
   }
 
-  void axes(const char* name, std::span<const te::Axis> list) {
+  void axes(const char* name, std::span<const te::Axis> list, int depth) {
     std::string text = name;
     for (const te::Axis& axis : list) {
       text += " i" + std::to_string(axis.id) + " < " + dim(axis.extent).str() + ",";
     }
     if (!list.empty()) text.pop_back();
-    line(0, text);
+    line(depth, text);
   }
 
-  void contraction(const Contraction& c) {
-    axes("batch", c.batch);
-    axes("rows", c.rows);
-    axes("columns", c.columns);
-    axes("folded", c.folded);
-    line(0, "v" + std::to_string(c.sum) + ": " + std::string(c.accumulator.name()) +
-                " += " + scalar(c.lhs) + " * " + scalar(c.rhs));
-    line(0, "b" + std::to_string(c.out) + "[" + list(c.out_index) + "] = " + scalar(c.epilogue));
+  void write(const Nest& nest, int depth) { block(nest.body, depth); }
+
+  void write(const Contraction& c, int depth) {
+    axes("batch", c.batch, depth);
+    axes("rows", c.rows, depth);
+    axes("columns", c.columns, depth);
+    axes("folded", c.folded, depth);
+    line(depth, "v" + std::to_string(c.sum) + ": " + std::string(c.accumulator.name()) +
+                    " += " + scalar(c.lhs) + " * " + scalar(c.rhs));
+    line(depth,
+         "b" + std::to_string(c.out) + "[" + list(c.out_index) + "] = " + scalar(c.epilogue));
+  }
+
+  void write(const Blocks& blocks, int) {
+    int depth = 0;
+    for (const Blocks::Counter& counter : blocks.counters) {
+      line(depth++, "blocks " + counter.symbol.str() + " in 0 .. " + dim(counter.count).str());
+    }
+    for (const auto& part : blocks.parts) {
+      line(depth, "part");
+      std::visit([&](const auto& body) { write(body, depth + 1); }, part);
+    }
   }
 
   const Kernel& kernel_;
@@ -192,8 +203,7 @@ class Text {
 }  // namespace
 
 const std::vector<Buffer>& Kernel::buffers() const {
-  if (const auto* nest = std::get_if<Nest>(&body)) return nest->buffers;
-  return std::get<Contraction>(body).buffers;
+  return std::visit([](const auto& of) -> const std::vector<Buffer>& { return of.buffers; }, body);
 }
 
 std::string Kernel::str() const { return Text(*this).run(); }

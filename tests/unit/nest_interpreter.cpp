@@ -344,6 +344,51 @@ class KernelRun {
   uint64_t epoch_ = 0;
 };
 
+/// Runs the parts of each block; what is left in scratch from the block before is no promise.
+void run_blocks(const lower::Blocks& blocks, const std::vector<NDArray>& buffers,
+                const std::function<int64_t(Dim)>& outside, Operations& operations) {
+  std::vector<int64_t> at(blocks.counters.size());
+  auto inside = [&](Dim dim) {
+    if (!dim.is_term()) return outside(dim);
+    return outside(substitute(dim, [&](Dim atom) -> Dim {
+      for (size_t k = 0; k < at.size(); ++k)
+        if (atom == blocks.counters[k].symbol) return at[k];
+      return atom;
+    }));
+  };
+  auto run_block = [&] {
+    std::vector<NDArray> own;
+    for (size_t k = 0; k < buffers.size(); ++k) {
+      const lower::Buffer& buffer = blocks.buffers[k];
+      if (buffer.role != lower::Buffer::Role::kScratch) {
+        own.push_back(buffers[k]);
+        continue;
+      }
+      Shape shape;
+      for (Dim dim : buffer.dims) shape.push_back(inside(dim));
+      if (buffer.same >= 0) {
+        own.push_back(own[static_cast<size_t>(buffer.same)].reshape(shape));
+      } else {
+        own.push_back(garbage(shape, buffer.dtype));
+      }
+    }
+    for (const auto& part : blocks.parts) {
+      KernelRun one(own, inside, operations);
+      if (const auto* nest = std::get_if<lower::Nest>(&part)) {
+        one.nest(*nest);
+      } else {
+        one.contraction(std::get<lower::Contraction>(part));
+      }
+    }
+  };
+  const std::function<void(size_t)> count = [&](size_t k) {
+    if (k == at.size()) return run_block();
+    const int64_t end = outside(blocks.counters[k].count);
+    for (at[k] = 0; at[k] < end; ++at[k]) count(k + 1);
+  };
+  count(0);
+}
+
 }  // namespace
 
 std::vector<NDArray> interpret(const lower::Lowered& lowered, std::span<const NDArray> inputs,
@@ -361,7 +406,12 @@ std::vector<NDArray> interpret(const lower::Lowered& lowered, std::span<const ND
     const lower::Kernel& kernel = *lowered.kernels[native.kernel];
     std::vector<NDArray> buffers;
     size_t next = 0;
+    const auto* joined = std::get_if<lower::Blocks>(&kernel.body);
     for (const lower::Buffer& buffer : kernel.buffers()) {
+      if (joined != nullptr && buffer.role == lower::Buffer::Role::kScratch) {
+        buffers.push_back(garbage({}, buffer.dtype));  // each block has its own
+        continue;
+      }
       Shape shape = run.shape(buffer.dims);
       if (buffer.role == lower::Buffer::Role::kScratch) {
         buffers.push_back(garbage(shape, buffer.dtype));
@@ -372,6 +422,11 @@ std::vector<NDArray> interpret(const lower::Lowered& lowered, std::span<const ND
       }
     }
     RELAY_CHECK(next == native.buffers.size(), "buffers of a launch");
+    if (const auto* blocks = std::get_if<lower::Blocks>(&kernel.body)) {
+      run_blocks(
+          *blocks, buffers, [&](Dim dim) { return run.dim(dim); }, operations);
+      continue;
+    }
     KernelRun one(
         std::move(buffers), [&](Dim dim) { return run.dim(dim); }, operations);
     if (const auto* nest = std::get_if<lower::Nest>(&kernel.body)) {

@@ -259,7 +259,7 @@ void ContractionEmitter::run() {
   constexpr int64_t kWorthSharing = 1 << 16;
   Dim work = plan_.batch.extent * plan_.rows.extent * plan_.columns.extent;
   work = work * max(plan_.folded.extent, 1);
-  const bool alone = work.is_int() && work.as_int() < kWorthSharing;
+  const bool alone = f_.in_block() || (work.is_int() && work.as_int() < kWorthSharing);
   llvm::AllocaInst* packed = f_.alloca_register(f_.i64(), "packed");
   llvm::AllocaInst* packed_tail = f_.alloca_register(f_.i64(), "packed_tail");
   b_.CreateStore(n(-1), packed);

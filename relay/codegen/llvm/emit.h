@@ -3,7 +3,6 @@
 // Code is written into one function `int32_t (const KernelArgs*)`. Its entry block loads the
 // buffers' addresses and the dimension arguments and evaluates terms. Mutable values live in
 // allocas that LLVM turns into registers. `KernelFrame::finish` returns the failure code.
-// allocas that LLVM turns into registers; `KernelFrame::finish` returns the failure code.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +63,13 @@ class KernelFrame {
   llvm::Type* i64() { return b.getInt64Ty(); }
   llvm::Value* int64(int64_t value) { return llvm::ConstantInt::getSigned(b.getInt64Ty(), value); }
 
-  // Arguments, available everywhere (computed in the entry block, once).
+  /// True within a block of `lower::Blocks`: its parts are for one worker.
+  bool in_block() const { return block_ != nullptr; }
+  /// Writes the code of a block in which counters have these values (i64).
+  void emit_block(std::span<llvm::Value* const> counters, const std::function<void()>& body);
+
+  // Arguments, available everywhere (computed in the entry block, once; terms over counters of
+  // blocks where the block begins).
   llvm::Value* args() { return function->getArg(0); }
   llvm::Value* is_first();             // i1: KernelArgs::first
   llvm::Value* detail();               // ptr to a FailureDetail
@@ -120,9 +125,14 @@ class KernelFrame {
   void finish_annotations();
   /// Runs `write` with the builder at the end of the entry block.
   llvm::Value* in_entry(const std::function<llvm::Value*()>& write);
+  /// The same where a term is computed.
+  llvm::Value* where_known(Dim term, const std::function<llvm::Value*()>& write);
+  std::span<const lower::Blocks::Counter> counters() const;
+  bool counts_blocks(Dim term) const;
 
   const lower::Kernel& kernel_;
   llvm::BasicBlock* entry_ = nullptr;
+  llvm::BasicBlock* block_ = nullptr;  // the beginning of the code of a block
   llvm::AllocaInst* code_ = nullptr;
   std::vector<std::string> messages_;
   std::vector<uint32_t> origins_;
@@ -146,5 +156,7 @@ class KernelFrame {
 void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame);
 /// Writes a nest (nest*.cpp).
 void emit_nest(const lower::Nest& nest, KernelFrame& frame);
+/// Writes parts that run block by block (blocks.cpp).
+void emit_blocks(const lower::Blocks& blocks, KernelFrame& frame);
 
 }  // namespace relay::codegen

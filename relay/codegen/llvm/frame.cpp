@@ -72,6 +72,43 @@ llvm::Value* KernelFrame::in_entry(const std::function<llvm::Value*()>& write) {
   return write();
 }
 
+std::span<const lower::Blocks::Counter> KernelFrame::counters() const {
+  const auto* blocks = std::get_if<lower::Blocks>(&kernel_.body);
+  if (blocks == nullptr) return {};
+  return blocks->counters;
+}
+
+bool KernelFrame::counts_blocks(Dim term) const {
+  bool counts = false;
+  if (counters().empty() || !term.is_term()) return false;
+  for_each_atom(term, [&](Dim atom) {
+    for (const lower::Blocks::Counter& counter : counters()) counts |= atom == counter.symbol;
+  });
+  return counts;
+}
+
+llvm::Value* KernelFrame::where_known(Dim term, const std::function<llvm::Value*()>& write) {
+  if (!counts_blocks(term)) return in_entry(write);
+  RELAY_CHECK(in_block(), "a counter outside of its blocks");
+  llvm::IRBuilderBase::InsertPointGuard guard(b);
+  b.SetInsertPoint(block_->getTerminator());
+  return write();
+}
+
+void KernelFrame::emit_block(std::span<llvm::Value* const> values,
+                             const std::function<void()>& body) {
+  block_ = new_block("block");
+  b.CreateBr(block_);
+  b.SetInsertPoint(block_);
+  llvm::BasicBlock* parts = new_block("parts");
+  b.CreateBr(parts);
+  b.SetInsertPoint(parts);
+  for (size_t k = 0; k < values.size(); ++k) dims_[counters()[k].symbol] = values[k];
+  body();
+  std::erase_if(dims_, [&](const auto& known) { return counts_blocks(known.first); });
+  block_ = nullptr;
+}
+
 llvm::Value* KernelFrame::load_arg(size_t offset, llvm::Type* type, const char* name) {
   return in_entry([&]() -> llvm::Value* {
     llvm::Value* at = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), args(), offset);
@@ -133,15 +170,15 @@ llvm::Value* KernelFrame::emit_dim(Dim term) {
       llvm::Value* sum = int64(t.constant);
       for (const DimTerm::Part& part : t.parts) {
         llvm::Value* atom = dim(part.atom);
-        sum =
-            in_entry([&] { return b.CreateAdd(sum, b.CreateMul(atom, int64(part.coefficient))); });
+        sum = where_known(
+            term, [&] { return b.CreateAdd(sum, b.CreateMul(atom, int64(part.coefficient))); });
       }
       return sum;
     }
     default: {
       llvm::Value* lhs = dim(t.lhs);
       llvm::Value* rhs = dim(t.rhs);
-      return in_entry([&] { return emit_dim_op(t.op, lhs, rhs); });
+      return where_known(term, [&] { return emit_dim_op(t.op, lhs, rhs); });
     }
   }
 }
@@ -186,6 +223,7 @@ llvm::Value* KernelFrame::buffer(int32_t index) {
   auto at = static_cast<size_t>(index);
   if (bases_[at] != nullptr) return bases_[at];
   const lower::Buffer& buffer = buffers[at];
+  if (buffer.same >= 0) return bases_[at] = this->buffer(buffer.same);
   if (buffer.role == lower::Buffer::Role::kScratch) {
     // A whole vector may be read from any element on.
     bases_[at] = scratch(buffer_bytes(buffer) + Dim(int64_t{target.vector_bytes()}));
@@ -217,6 +255,14 @@ llvm::Value* KernelFrame::stride(int32_t index, size_t dimension) {
 }
 
 llvm::Value* KernelFrame::scratch(Dim bytes) {
+  // Room for every block: extents do not fall with counters.
+  if (counts_blocks(bytes)) {
+    bytes = substitute(bytes, [&](Dim atom) -> Dim {
+      for (const lower::Blocks::Counter& counter : counters())
+        if (atom == counter.symbol) return max(counter.count - 1, 0);
+      return atom;
+    });
+  }
   if (scratch_base_ == nullptr) {
     scratch_base_ = load_arg(offsetof(KernelArgs, scratch), b.getPtrTy(), "scratch");
   }
@@ -232,6 +278,8 @@ llvm::AllocaInst* KernelFrame::alloca_register(llvm::Type* type, const char* nam
 }
 
 llvm::Instruction* KernelFrame::annotate(llvm::Instruction* access, int32_t buffer) {
+  const int32_t same = buffers[static_cast<size_t>(buffer)].same;
+  if (same >= 0) buffer = same;
   accesses_.push_back({access, static_cast<uint64_t>(buffer)});
   return access;
 }
@@ -393,6 +441,8 @@ EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, con
   KernelFrame frame(kernel, module, target);
   if (const auto* nest = std::get_if<lower::Nest>(&kernel.body)) {
     emit_nest(*nest, frame);
+  } else if (const auto* blocks = std::get_if<lower::Blocks>(&kernel.body)) {
+    emit_blocks(*blocks, frame);
   } else {
     emit_contraction(std::get<lower::Contraction>(kernel.body), frame);
   }

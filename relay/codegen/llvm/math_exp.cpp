@@ -10,7 +10,6 @@ namespace relay::codegen::math {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2E = 1.4426950408889634074;
 
 /// exp(x) in float for x in [-104, 89] (or not a number).

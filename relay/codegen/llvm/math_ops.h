@@ -22,6 +22,7 @@ struct V {
 };
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// True if the elements have 64 bits.
 bool is_double(V x);

@@ -8,7 +8,6 @@ namespace relay::codegen::math {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kHalfPi = kPi / 2;
 

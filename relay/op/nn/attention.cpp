@@ -1,6 +1,7 @@
 // Attention and rotary positions, written with other operators.
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/attention_attrs.h>
@@ -172,21 +173,33 @@ ExprRef expand_attention(const OpCall& call, std::span<const ExprRef> args) {
     shape.insert(shape.end(), last);
     return shape;
   };
-  // Queries of the heads that share a key are rows of one product.
+  // Heads that share a key have an axis of their own behind that of the key's heads.
+  const int64_t shared = group == 0 ? 0 : query.dims[rank - 3].as_int() / group;
   auto grouped = [&](const ExprRef& x) {
-    if (group == 0) return x;
-    int64_t shared = query.dims[rank - 3].as_int() / group;
-    return reshaped(reshaped(x, codes({-4, shared, group, 0, 0})), codes({0, -3, 0}));
+    return group == 0 ? x : reshaped(x, codes({-4, shared, group, 0, 0}));
   };
-  auto apart = [&](const ExprRef& x) {
-    if (group == 0) return x;
-    return reshaped(reshaped(x, codes({0, -4, group, -1, 0})), codes({-3, 0, 0}));
+  auto one_for_group = [&](const ExprRef& x) {
+    return group == 0 ? x : reshaped(x, codes({0, -4, 1, -1, 0}));
+  };
+  auto apart = [&](const ExprRef& x) { return group == 0 ? x : reshaped(x, codes({-3, 0, 0})); };
+  // The mask in that form; if nobody knows whether it is one for all heads, nothing.
+  auto mask_of_groups = [&]() -> std::optional<ExprRef> {
+    te::TensorInfo mask = call.tensor(3);
+    if (group == 0 || mask.rank() < 3) return args[3];
+    Dim heads = mask.dims[mask.rank() - 3];
+    if (!heads.is_int()) return std::nullopt;
+    const bool one = heads.is_int(1);
+    std::vector<int64_t> shape(mask.rank() - 3, 0);
+    for (int64_t code : {int64_t{-4}, one ? 1 : shared, one ? 1 : group, int64_t{0}, int64_t{0}})
+      shape.push_back(code);
+    return reshaped(args[3], std::move(shape));
   };
 
   BatchMatmulAttrs product;
   product.transpose_b = true;
   if (wide != dtype) product.out_dtype = wide;
-  ExprRef scores = call_op("nn.batch_matmul", {grouped(args[0]), args[1]}, Attrs::make(product));
+  ExprRef scores =
+      call_op("nn.batch_matmul", {grouped(args[0]), one_for_group(args[1])}, Attrs::make(product));
   double scale = attrs.scale.value_or(
       1 / std::sqrt(static_cast<double>(
               query.dims[rank - 1].is_int() ? query.dims[rank - 1].as_int() : 1)));
@@ -202,13 +215,15 @@ ExprRef expand_attention(const OpCall& call, std::span<const ExprRef> args) {
     seen.causal = attrs.causal;
     seen.align = attrs.align;
     seen.window = attrs.window;
-    weights = call_op("nn.masked_softmax", {apart(scores), args[3]}, Attrs::make(seen));
-    weights = grouped(weights);
+    const std::optional<ExprRef> mask = mask_of_groups();
+    weights = call_op("nn.masked_softmax", {mask ? scores : apart(scores), mask ? *mask : args[3]},
+                      Attrs::make(seen));
+    if (!mask) weights = grouped(weights);
   } else {
     weights = call_op("nn.softmax", {scores});
   }
   if (wide != dtype) weights = cast_to(weights, dtype);
-  return apart(call_op("nn.batch_matmul", {weights, args[2]}));
+  return apart(call_op("nn.batch_matmul", {weights, one_for_group(args[2])}));
 }
 
 // ---- Rotary positions ---------------------------------------------------------------------------

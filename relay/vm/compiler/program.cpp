@@ -5,6 +5,7 @@
 
 #include <relay/infer/runtime/type_checks.h>
 #include <relay/ir/visit.h>
+#include <relay/lower/blocks.h>
 #include <relay/lower/packing.h>
 #include <relay/lower/winograd.h>
 #include <relay/support/error.h>
@@ -49,6 +50,9 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options) {
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
     return lower::packing_of(work.computation(), constant, vector_bytes, work.prepared);
   });
+  rewrites.runs_in_blocks = [](const te::Computation& computation) {
+    return lower::runs_in_blocks(computation);
+  };
   if (options.level >= kWinogradLevel && options.winograd &&
       PassContext::current().config_value<bool>(kWinogradKey)) {
     rewrites.winograd_form = form_of([=](const graph::Work& work, const auto& constant) {
