@@ -228,7 +228,11 @@ class Chains {
       if (chain.whole[r]) together *= chain.rows[r].as_int();
     }
     if (together > kMostTogether) return false;
+    // The tensors of products; what is between is kept for a row at a time.
+    const std::vector<TensorId> factors = te::stage_reads(c_.stages[chain.stages.back()]);
     for (size_t k = 0; k + 1 < chain.stages.size(); ++k) {
+      const TensorId made{static_cast<int32_t>(chain.stages[k]), 0};
+      if (k > 0 && std::find(factors.begin(), factors.end(), made) == factors.end()) continue;
       for (const te::TensorInfo& info : c_.stages[chain.stages[k]].outputs) {
         Dim row = static_cast<int64_t>(info.dtype.size());
         for (size_t d = 0; d < info.dims.size(); ++d) {
