@@ -118,3 +118,44 @@ def qdq_products():
 
     network("matmul", x, product("MatMul", np.uint8(128)))
     network("gemm", x, product("Gemm", np.uint8(40)))
+
+
+def qdq_sums():
+    """Biases, activations and sums between: all of it is one multiplication of each sum of integers."""
+    x = numbers("summed", 2, 6, 7, 8)
+    mixed, each = bytes_of("sums", 6, 6, 1, 1), np.linspace(0.002, 0.01, 6).astype(np.float32)
+    bias = integers("whole", 6, low=-3000, high=3000, dtype=np.int32)
+
+    def convolved(net, parts, scale=None):
+        """Of the integers in `parts`, with a bias that has a scale of its own or that of the sums."""
+        own = np.float32(0.04) * each if scale is None else np.float32(scale)
+        shift = net.weights(bias, own, np.zeros(np.shape(own), np.int32))
+        return net.node("Conv", [net.floats(parts), net.weights(mixed, each), shift])
+
+    def clipped(net, value, *ends):
+        return net.node("Clip", [value, *[net.store(np.float32(end)) if end is not None else "" for end in ends]])
+
+    def residual(net, parts, zero):
+        sums = net.quantised(convolved(net, parts), 0.07, zero)
+        return net.node("Add", [net.floats(sums), net.floats(parts)])
+
+    def biased(net, parts):
+        shift = net.weights(bias[:, None, None], 0.0004, np.int32(0))
+        product = net.node("Conv", [net.floats(parts), net.weights(mixed, each)])
+        return net.node("Add", [shift, product])
+
+    def added(name, add, zero=np.uint8(121)):
+        network(name, x, lambda net, parts: net.quantised(add(net, parts), STEP, zero))
+
+    added("bias_of_sums", convolved)
+    added("bias_of_other_scale", lambda net, parts: convolved(net, parts, 0.0003))
+    added("sums_relu", lambda net, parts: net.node("Relu", [convolved(net, parts)]), np.uint8(0))
+    added("sums_relu_within", lambda net, parts: net.node("Relu", [convolved(net, parts)]), np.int8(-100))
+    added("sums_clip", lambda net, parts: clipped(net, convolved(net, parts), -1.3, 2.21))
+    added("sums_clip_above", lambda net, parts: clipped(net, convolved(net, parts), None, 0.99))
+    added("sums_clip_outside", lambda net, parts: clipped(net, convolved(net, parts), 50, 60), np.int8(5))
+    added("sums_clip_twice", lambda net, parts: clipped(net, clipped(net, convolved(net, parts), 0, 2), 3, 4))
+    added("residual", lambda net, parts: residual(net, parts, np.uint8(99)))
+    added("residual_relu", lambda net, parts: net.node("Relu", [residual(net, parts, np.uint8(128))]), np.uint8(0))
+    added("residual_twice", lambda net, parts: net.node("Add", [residual(net, parts, np.uint8(3)), net.floats(parts)]))
+    added("bias_added", biased)

@@ -16,6 +16,8 @@ namespace relay::onnx {
 /// The elements of an integer or bool tensor as terms, row-major; `?` where one is not known.
 using Elements = std::vector<Dim>;
 
+struct ScaledSum;  // ops/scaled_sum.h
+
 /// A value: a tensor with its type, a sequence whose length is known, or nothing (an input that is
 /// not given, an empty optional). A handle; copies are the same value.
 ///
@@ -91,6 +93,15 @@ class GraphValue {
   }
   int64_t integers_axis() const { return state_->integers_axis; }
 
+  /// The same tensor of float32, which stands for a sum of integers.
+  GraphValue of_sum(std::shared_ptr<const ScaledSum> sum) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->sum = std::move(sum);
+    return result;
+  }
+  /// The sum that `of_sum` got, or null.
+  const ScaledSum* sum() const { return state_ ? state_->sum.get() : nullptr; }
+
   explicit operator bool() const { return state_ != nullptr; }
   bool is_sequence() const { return state_ != nullptr && state_->is_sequence; }
   const std::vector<GraphValue>& items() const { return state_->items; }
@@ -133,6 +144,7 @@ class GraphValue {
     int64_t narrow = 0;  // of TensorProto.DataType
     std::shared_ptr<const std::vector<GraphValue>> integers;
     int64_t integers_axis = -1;
+    std::shared_ptr<const ScaledSum> sum;
     std::shared_ptr<const std::vector<std::string>> strings;
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}

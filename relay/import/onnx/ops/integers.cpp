@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/scaled_sum.h>
 #include <relay/import/onnx/ops/spatial.h>
 
 namespace relay::onnx {
@@ -231,6 +232,7 @@ namespace {
 /// place on `axis`.
 struct Dequantised {
   GraphValue integers, scale, zero;
+  NDArray scales{};  // the elements of the scale, if they are known
 };
 
 bool is_number(const GraphValue& x) {
@@ -241,16 +243,12 @@ std::optional<Dequantised> dequantised(NodeContext& node, const GraphValue& x,
                                        std::optional<int64_t> axis) {
   if (x.integers() == nullptr || x.dtype() != kFloat32) return std::nullopt;
   const std::vector<GraphValue>& parts = *x.integers();
-  Dequantised result{parts[0], parts[1], parts[2]};
+  Dequantised result{parts[0], parts[1], parts[2], parts[1].array()};
   if (!is_byte(result.integers) || result.integers.narrow() != 0) return std::nullopt;
   const bool one = is_number(result.scale) && (!result.zero || is_number(result.zero));
   if (!one && x.integers_axis() != axis) return std::nullopt;
   if (is_number(result.scale)) result.scale = node.reshape(result.scale, {});
   return result;
-}
-
-GraphValue scaled(NodeContext& node, const GraphValue& sums, const GraphValue& scale) {
-  return node.emit("multiply", {node.cast(sums, kFloat32), scale});
 }
 
 }  // namespace
@@ -269,7 +267,7 @@ std::optional<GraphValue> conv_of_dequantised(NodeContext& node, const GraphValu
     dims[0] = weight.dim(0);
     scale = node.reshape(scale, dims);
   }
-  return scaled(node, sums, scale);
+  return scaled_sums(node, sums, scale, data->scales, kernel->scales);
 }
 
 std::optional<GraphValue> matmul_of_dequantised(NodeContext& node, const GraphValue& a,
@@ -282,7 +280,8 @@ std::optional<GraphValue> matmul_of_dequantised(NodeContext& node, const GraphVa
   GraphValue columns = right->integers;
   if (transpose_b) columns = node.transpose(columns, {1, 0});
   GraphValue sums = integer_matmul(node, left->integers, columns, left->zero, right->zero);
-  return scaled(node, sums, product(node, left->scale, right->scale));
+  return scaled_sums(node, sums, product(node, left->scale, right->scale), left->scales,
+                     right->scales);
 }
 
 }  // namespace relay::onnx

@@ -3,6 +3,7 @@
 
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/narrow.h>
+#include <relay/import/onnx/ops/scaled_sum.h>
 
 namespace relay::onnx {
 namespace {
@@ -59,7 +60,9 @@ Values binary(NodeContext& node, const char* op, BinaryDim fold, std::optional<D
 }
 
 Values convert_add(NodeContext& node) {
-  return binary(node, "add", [](Dim a, Dim b) { return a + b; });
+  Values sum = binary(node, "add", [](Dim a, Dim b) { return a + b; });
+  if (node.opset() < 7) return sum;
+  return {added_sums(node, sum[0], node.input(0), node.input(1))};
 }
 Values convert_sub(NodeContext& node) {
   return binary(node, "subtract", [](Dim a, Dim b) { return a - b; });
@@ -278,7 +281,8 @@ RELAY_ONNX("CastLike", 15, convert_cast_like)
 Values convert_clip_attributes(NodeContext& node) {
   constexpr double kMost = std::numeric_limits<float>::max();
   double low = node.attr_float("min", -kMost), high = node.attr_float("max", kMost);
-  return {node.emit("clip", {node.input(0)}, {{"a_min", low}, {"a_max", high}})};
+  GraphValue x = node.input(0);
+  return {cut_sum(node, node.emit("clip", {x}, {{"a_min", low}, {"a_max", high}}), x, low, high)};
 }
 Values convert_clip(NodeContext& node) {
   GraphValue x = node.input(0);
@@ -292,7 +296,7 @@ Values convert_clip(NodeContext& node) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double from = low ? low->item_as_double() : -kInfinity;
     double to = high ? high->item_as_double() : kInfinity;
-    return {node.emit("clip", {x}, {{"a_min", from}, {"a_max", to}})};
+    return {cut_sum(node, node.emit("clip", {x}, {{"a_min", from}, {"a_max", to}}), x, from, to)};
   }
   if (node.has(1)) x = node.emit("maximum", {x, node.input(1)});
   if (node.has(2)) x = node.emit("minimum", {x, node.input(2)});

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/scaled_sum.h>
 #include <relay/import/onnx/ops/spatial.h>
 #include <relay/op/registry/relation.h>
 
@@ -19,11 +20,10 @@ GraphValue convolution(NodeContext& node, GraphValue x) {
   GraphValue weight = node.input(1);
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
-  auto with_bias = [&](const GraphValue& sums) {
-    if (!node.has(2)) return sums;
-    return node.emit("nn.bias_add", {sums, node.input(2)}, {{"axis", 1}});
+  auto biased = [&](const GraphValue& sums) {
+    return node.has(2) ? with_bias(node, sums, node.input(2), 1) : sums;
   };
-  if (std::optional<GraphValue> sums = conv_of_dequantised(node, x)) return with_bias(*sums);
+  if (std::optional<GraphValue> sums = conv_of_dequantised(node, x)) return biased(*sums);
   Window w = window_of(node, x, kernel_of(node, weight), Padding::kOpen);
   x = with_pads(node, w, x, node.scalar(x.dtype(), 0));
   int64_t groups = node.attr_int("group", 1);
@@ -37,7 +37,7 @@ GraphValue convolution(NodeContext& node, GraphValue x) {
                                  {"groups", groups},
                                  {"channels", weight.dim(0).as_int()},
                                  {"kernel_size", w.kernel}});
-  return with_bias(result);
+  return biased(result);
 }
 
 namespace {
@@ -69,7 +69,7 @@ Values convert_gemm(NodeContext& node) {
   GraphValue c = node.input(2);
   if (beta != 1) c = node.emit("multiply", {c, node.scalar(c.dtype(), beta)});
   if (c.rank() == 1 && c.dim(0) == product.dim(1)) {
-    return {node.emit("nn.bias_add", {product, c}, {{"axis", 1}})};
+    return {with_bias(node, product, c, 1)};
   }
   return {node.emit("add", {product, c})};
 }
@@ -114,7 +114,11 @@ RELAY_ONNX("MatMul", 1, convert_matmul)
 
 // ---- Activations --------------------------------------------------------------------------------
 
-Values convert_relu(NodeContext& node) { return {node.emit("nn.relu", {node.input(0)})}; }
+Values convert_relu(NodeContext& node) {
+  GraphValue x = node.input(0);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return {cut_sum(node, node.emit("nn.relu", {x}), x, 0, kInfinity)};
+}
 RELAY_ONNX("Relu", 6, convert_relu)
 
 Values convert_leaky_relu(NodeContext& node) {

@@ -7,6 +7,7 @@
 #include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/ops/arithmetic.h>
 #include <relay/import/onnx/ops/products.h>
+#include <relay/import/onnx/ops/scaled_sum.h>
 #include <relay/import/onnx/ops/spatial.h>
 
 namespace relay::onnx {
@@ -250,6 +251,9 @@ Values convert_quantize(NodeContext& node) {
   node.require(precision.is_float(), "the precision is no type of floats");
   if (!p.blocked && precision == kFloat32 && target.narrow == nullptr) {
     if (auto integers = stood_for(x, p, target.dtype)) return {*integers};
+    if (p.axis < 0) {
+      if (auto integers = requantised(node, x, p.scale, p.zero, target.dtype)) return {*integers};
+    }
     GraphValue data = node.cast(x, kFloat32);
     return {quantized(node, data, p.scale, p.zero, p.axis, target.dtype)};
   }
@@ -276,6 +280,12 @@ RELAY_ONNX("DynamicQuantizeLinear", 11, convert_dynamic_quantize)
 
 // ---- Products -----------------------------------------------------------------------------------
 
+GraphValue quantised_sums(NodeContext& node, const GraphValue& numbers, const GraphValue& scale,
+                          const GraphValue& zero) {
+  if (auto integers = requantised(node, numbers, scale, zero, zero.dtype())) return *integers;
+  return quantized(node, numbers, scale, zero, -1, zero.dtype());
+}
+
 Values convert_qlinear_conv(NodeContext& node) {
   // An attribute of com.microsoft alone; the weights stay as they are.
   bool last = !node.node().domain.empty() && node.attr_bool("channels_last", false);
@@ -289,8 +299,13 @@ Values convert_qlinear_conv(NodeContext& node) {
   node.require(is_one(x_scale) && is_one(y_scale), "a scale of data has several elements");
   GraphValue scale = node.emit(
       "multiply", {node.reshape(x_scale, {}), parameter(node, weight_scale, kFloat32, "scale")});
-  GraphValue numbers = dequantized(node, sums, scale, {}, 1, kFloat32);
-  GraphValue result = quantized(node, numbers, y_scale, y_zero, -1, y_zero.dtype());
+  if (scale.rank() == 1) {
+    std::vector<Dim> dims(x.rank() - 1, Dim(1));
+    dims[0] = scale.dim(0);
+    scale = node.reshape(scale, dims);
+  }
+  GraphValue numbers = scaled_sums(node, sums, scale, x_scale.array(), weight_scale.array());
+  GraphValue result = quantised_sums(node, numbers, y_scale, y_zero);
   return {last ? channels_last(node, result) : result};
 }
 RELAY_ONNX("QLinearConv", 10, convert_qlinear_conv)
@@ -308,8 +323,9 @@ Values convert_qlinear_matmul(NodeContext& node) {
   if (is_one(b_scale)) b_scale = node.reshape(b_scale, {});
   if (a_scale.rank() == 1 && a.rank() > 1) a_scale = node.unsqueeze(a_scale, {1});
   GraphValue scale = node.emit("multiply", {a_scale, b_scale});
-  GraphValue numbers = node.emit("multiply", {node.cast(sums, kFloat32), scale});
-  return {quantized(node, numbers, y_scale, y_zero, -1, y_zero.dtype())};
+  GraphValue numbers =
+      scaled_sums(node, sums, scale, node.input(1).array(), node.input(4).array());
+  return {quantised_sums(node, numbers, y_scale, y_zero)};
 }
 RELAY_ONNX("QLinearMatMul", 10, convert_qlinear_matmul)
 
