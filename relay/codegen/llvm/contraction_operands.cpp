@@ -210,9 +210,13 @@ std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Valu
 void ContractionEmitter::prefetch_epilogue(int64_t rows, int64_t vectors, Value* first_row,
                                            Value* first_column) {
   auto fetch = [&](Value* line, DType dtype, bool write) {
-    for (int64_t v = 0; v < vectors; ++v) {
+    // Each line of the cache once, and the last vector, which may reach into one more.
+    const int64_t size = plan_.lanes * static_cast<int64_t>(dtype.size());
+    const int64_t step = std::max<int64_t>(lower::FirstCache::kLine / size, 1);
+    for (int64_t v = 0; v < vectors; v += step)
       prefetch(element(line, dtype, n(v * plan_.lanes)), Cache::kFirst, write);
-    }
+    if ((vectors - 1) % step != 0)
+      prefetch(element(line, dtype, n((vectors - 1) * plan_.lanes)), Cache::kFirst, write);
   };
   for (int64_t i = 0; i < rows; ++i) {
     Value* row = add(first_row, n(i));

@@ -3,6 +3,7 @@
 
 #include <relay/codegen/llvm/index_math.h>
 #include <relay/codegen/llvm/math.h>
+#include <relay/codegen/llvm/rounding.h>
 #include <relay/codegen/llvm/scalar_emitter.h>
 
 namespace relay::codegen {
@@ -24,22 +25,28 @@ struct Converter {
     return widen_type(register_type(frame.context, dtype), lanes_of(value));
   }
 
-  /// float32 to int32 in whole vectors: what x86 does with other numbers is what `truncate` says.
-  llvm::Value* by_processor(llvm::Value* x, DType dtype) const {
+  /// float32 to int32 in whole vectors, truncated or rounded to even: what x86 does with other
+  /// numbers is what `truncate` says.
+  llvm::Value* by_processor(llvm::Value* x, DType dtype, bool truncates = true) const {
     if (dtype != kInt32 || !x->getType()->getScalarType()->isFloatTy()) return nullptr;
     const unsigned lanes = lanes_of(x);
     if (lanes * 4 > static_cast<unsigned>(frame.target.vector_bytes())) return nullptr;
     switch (lanes) {
       case 4:
-        return b.CreateIntrinsic(llvm::Intrinsic::x86_sse2_cvttps2dq, {}, {x});
+        return b.CreateIntrinsic(
+            truncates ? llvm::Intrinsic::x86_sse2_cvttps2dq : llvm::Intrinsic::x86_sse2_cvtps2dq,
+            {}, {x});
       case 8:
-        return b.CreateIntrinsic(llvm::Intrinsic::x86_avx_cvtt_ps2dq_256, {}, {x});
+        return b.CreateIntrinsic(truncates ? llvm::Intrinsic::x86_avx_cvtt_ps2dq_256
+                                           : llvm::Intrinsic::x86_avx_cvt_ps2dq_256,
+                                 {}, {x});
       case 16: {
         llvm::Value* nothing = llvm::Constant::getNullValue(like(x, dtype));
         llvm::Value* all = b.getInt16(0xffff);
         constexpr int kCurrentDirection = 4;
-        return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
-                                 {x, nothing, all, b.getInt32(kCurrentDirection)});
+        return b.CreateIntrinsic(truncates ? llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512
+                                           : llvm::Intrinsic::x86_avx512_mask_cvtps2dq_512,
+                                 {}, {x, nothing, all, b.getInt32(kCurrentDirection)});
       }
       default:
         return nullptr;
@@ -118,7 +125,21 @@ llvm::Value* ScalarEmitter::to_memory(llvm::Value* value, DType dtype) {
   return value;
 }
 
+LaneValue ScalarEmitter::write_rounded(const ScalarNode* node) {
+  std::optional<RoundedToEven> rounded = rounded_to_even(*node);
+  if (!rounded) return {};
+  LaneValue x = emit(rounded->data);
+  Converter convert{frame_, b};
+  if (!x.is_vector()) return {};
+  llvm::Value* value = convert.by_processor(x.base, kInt32, false);
+  if (value == nullptr) return {};
+  if (rounded->offset != 0)
+    value = b.CreateAdd(value, llvm::ConstantInt::getSigned(value->getType(), rounded->offset));
+  return LaneValue::vector(b.CreateTrunc(value, convert.like(value, node->dtype)));
+}
+
 LaneValue ScalarEmitter::write_cast(const ScalarNode* node) {
+  if (LaneValue rounded = write_rounded(node)) return rounded;
   LaneValue x = arg(node, 0);
   DType from = node->args[0]->dtype;
   DType to = node->dtype;

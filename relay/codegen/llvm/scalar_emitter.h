@@ -227,6 +227,8 @@ class ScalarEmitter {
                                              int64_t divisor);
   LaneValue checked_divisor(const te::ScalarNode* divisor, uint32_t origin);
   LaneValue write_cast(const te::ScalarNode* node);
+  /// A cast that rounds to even by a sum, in one instruction; nothing for others.
+  LaneValue write_rounded(const te::ScalarNode* node);
   LaneValue write_bitcast(const te::ScalarNode* node);
   LaneValue linear_compare(te::BinaryOp op, LaneValue x, LaneValue y);
   llvm::Value* binary_op(te::BinaryOp op, DType dtype, llvm::Value* x, llvm::Value* y);

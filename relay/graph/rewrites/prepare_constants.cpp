@@ -270,6 +270,15 @@ class Splitter {
     return axes;
   }
 
+  /// True for an integer in memory that is read as one of more bits. The factors of sums stay so:
+  /// kernels choose their arithmetic by the bits that are stored.
+  static bool is_wider_load(const ScalarNode& node) {
+    const ScalarNode* load = &node;
+    while (load->kind == ScalarKind::kCast && load->dtype.is_integer()) load = load->args[0].get();
+    return load != &node && load->kind == ScalarKind::kLoad && load->dtype.is_integer() &&
+           load->dtype.bits < node.dtype.bits;
+  }
+
   /// The replacement of a constant expression; null if it stays. New inputs keep their names when
   /// the stage is renamed.
   ScalarRef prepared(const ScalarRef& node, const Fact& fact, std::span<const Axis> domain,
@@ -280,6 +289,7 @@ class Splitter {
     std::vector<const ScalarNode*> nodes = te::post_order(std::span(&node, 1));
     std::vector<uint32_t> free = te::free_sets(nodes, te::number_nodes(nodes)).back();
     if (free.empty() && !fact.folds) return {};
+    if (is_wider_load(*node) && !within(free, domain)) return {};
     std::vector<uint32_t> order = axis_order(nodes, free, domain);
     if (node->kind == ScalarKind::kLoad && !fact.computes && node->bounds == te::Bounds::kProven) {
       std::optional<std::vector<uint32_t>> plain = plain_axes(*node);

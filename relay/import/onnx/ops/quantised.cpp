@@ -323,8 +323,7 @@ Values convert_qlinear_matmul(NodeContext& node) {
   if (is_one(b_scale)) b_scale = node.reshape(b_scale, {});
   if (a_scale.rank() == 1 && a.rank() > 1) a_scale = node.unsqueeze(a_scale, {1});
   GraphValue scale = node.emit("multiply", {a_scale, b_scale});
-  GraphValue numbers =
-      scaled_sums(node, sums, scale, node.input(1).array(), node.input(4).array());
+  GraphValue numbers = scaled_sums(node, sums, scale, node.input(1).array(), node.input(4).array());
   return {quantised_sums(node, numbers, y_scale, y_zero)};
 }
 RELAY_ONNX("QLinearMatMul", 10, convert_qlinear_matmul)

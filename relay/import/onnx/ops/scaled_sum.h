@@ -33,8 +33,8 @@ struct ScaledSum {
 /// of the factors' scales, whose arrays may be known.
 GraphValue scaled_sums(NodeContext& node, const GraphValue& sums, const GraphValue& scale,
                        const NDArray& of_left, const NDArray& of_right);
-/// x with a bias, a vector along `axis`. A bias that stands for integers of the sums' scale is added
-/// to the sums.
+/// x with a bias, a vector along `axis`. A bias that stands for integers of the sums' scale is
+/// added to the sums.
 GraphValue with_bias(NodeContext& node, const GraphValue& x, const GraphValue& bias, int64_t axis);
 /// `result`, which is x cut to a range.
 GraphValue cut_sum(NodeContext& node, const GraphValue& result, const GraphValue& x, double low,
