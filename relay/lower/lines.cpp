@@ -64,7 +64,7 @@ class LineSpans {
   /// Elements of a part that may lie in front of the data.
   int64_t most_before(int64_t part) const {
     return std::clamp<int64_t>((lines_.before - part + lines_.parts - 1) / lines_.parts, 0,
-                               lines_.pitch);
+                               lines_.read());
   }
 
   Span of_part(int64_t part) {
@@ -72,12 +72,12 @@ class LineSpans {
     if (extent_.is_int() && !moves) {
       auto at = [&](int64_t element) {
         int64_t j = (element + lines_.before - part + lines_.parts - 1) / lines_.parts;
-        return te::index_constant(std::clamp<int64_t>(j, 0, lines_.pitch));
+        return te::index_constant(std::clamp<int64_t>(j, 0, lines_.read()));
       };
-      return {at(0), at(extent_.as_int()), te::index_constant(lines_.pitch)};
+      return {at(0), at(extent_.as_int()), te::index_constant(lines_.read())};
     }
     Scalar end =
-        piece_.columns.node() != nullptr ? piece_.columns : te::index_constant(lines_.pitch);
+        piece_.columns.node() != nullptr ? piece_.columns : te::index_constant(lines_.read());
     auto at = [&](const Scalar& element) {
       Scalar j = element + (lines_.before - part + lines_.parts - 1);
       if (lines_.parts > 1) j = te::floor_div(j, te::index_constant(lines_.parts));
@@ -113,7 +113,7 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
   const DType stored = lines.stored.valid() ? lines.stored : lines.data->dtype;
   fill = te::cast(Scalar(fill), stored).ref();
   Axis line = draft.new_axis(Dim(lines.count));
-  LineWriter writer(draft, lines, scratch, te::index_of(line) * lines.line());
+  LineWriter writer(draft, lines, scratch, te::index_of(line) * lines.line() + lines.ahead);
   auto filled = [&](const Axis&) { return fill; };
 
   std::vector<ScalarRef> index = draft.bind(lines.data->args, math, names);

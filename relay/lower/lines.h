@@ -16,10 +16,13 @@ struct Lines {
   int64_t before = 0;                    // elements in front of the data
   int64_t count = 1;                     // lines that there is room for
   int64_t parts = 1, pitch = 1;
+  int64_t width = 0;    // elements of a part that are read; 0: all of its pitch
+  int64_t ahead = 0;    // elements of scratch in front of the first line
   bool unsure = false;  // lines may lie outside of the data, though the load is not filled there
   DType stored{};       // of the copy; invalid: that of the data
 
   int64_t line() const { return parts * pitch; }
+  int64_t read() const { return width > 0 ? width : pitch; }
   int64_t elements() const { return count * line(); }
 };
 

@@ -92,8 +92,8 @@ struct Plane {
 /// True if a window is too large to be copied anyway: its lines could not be counted in 64 bits.
 bool is_absurd(const Slide& slide) {
   constexpr int64_t kMostStep = int64_t{1} << 20, kMostRows = int64_t{1} << 31;
-  return slide.stride > kMostStep || slide.dilation > kMostStep ||
-         slide.taps() > kMostSignalTaps || slide.before > kMostRows || slide.before < -kMostRows ||
+  return slide.stride > kMostStep || slide.dilation > kMostStep || slide.taps() > kMostSignalTaps ||
+         slide.before > kMostRows || slide.before < -kMostRows ||
          (!slide.is_open() && slide.rows() > kMostRows);
 }
 
@@ -221,7 +221,9 @@ struct PlaneCut {
   int64_t of_band = 1;           // groups
   Dim bands = 1;                 // tasks of a plane
   int64_t lines = 1;             // of the data, for a band
-  int64_t parts = 1, pitch = 1;  // of a line: columns by their remainder, and how many
+  int64_t parts = 1, pitch = 1;  // of a line: columns by their remainder, and how far apart
+  int64_t width = 1;             // … and how many are read
+  int64_t ahead = 0;             // elements in front of the first line
   int64_t columns = 0;           // of results in a piece; 0: all, in one
   Dim pieces = 1;
 };
@@ -235,13 +237,21 @@ void cut_open_height(PlaneCut& cut, const Slide& down, int64_t line) {
   cut.lines = down.reach(cut.of_band * cut.rows);
 }
 
+/// Lets the data of each line begin with a whole vector: vectors that cross lines of the cache take
+/// twice as long to store, and to load.
+void align_lines(PlaneCut& cut, const Slide& along, int64_t lanes) {
+  if (lanes <= 1 || cut.width < lanes / 2) return;
+  cut.pitch = (cut.width + lanes - 1) / lanes * lanes;
+  if (cut.parts == 1) cut.ahead = (lanes - along.before % lanes) % lanes;
+}
+
 std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& options) {
   PlaneCut cut;
   const int64_t size = static_cast<int64_t>(plane.copied_as().size());
   const Slide& along = plane.along;
   cut.parts = along.stride;
   auto set_line = [&](int64_t columns) {
-    cut.pitch = (along.reach(columns) + cut.parts - 1) / cut.parts;
+    cut.pitch = cut.width = (along.reach(columns) + cut.parts - 1) / cut.parts;
     return cut.parts * cut.pitch * size;
   };
   int64_t line = 0;
@@ -250,7 +260,9 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
     cut.pieces = ceil_div(along.row->extent, Dim(cut.columns));
     line = set_line(cut.columns);
   } else {
-    line = set_line(along.rows());
+    set_line(along.rows());
+    align_lines(cut, along, options.vector_bytes / size);
+    line = cut.parts * cut.pitch * size;
   }
   if (!plane.down) {
     cut.lines = 1;
@@ -299,7 +311,8 @@ class PaddedWindow {
         bands_(draft_.new_axis(cut.bands)),
         pieces_(draft_.new_axis(cut.pieces)),
         loops_(draft_, outer_axes(), work_of_task()) {
-    scratch_ = draft_.scratch("plane", plane.copied_as(), {Dim(cut.lines * cut.parts * cut.pitch)});
+    scratch_ = draft_.scratch("plane", plane.copied_as(),
+                              {Dim(cut.ahead + cut.lines * cut.parts * cut.pitch)});
   }
 
   DraftKernel run(const std::string& name, Dim flops) {
@@ -360,9 +373,9 @@ class PaddedWindow {
 
   /// Copies lines of the piece at hand, with what surrounds the data.
   void copy(LinesPiece piece, Block& body) {
-    Lines lines{plane_.data,         std::nullopt, plane_.along.dim,
-                plane_.along.before, cut_.lines,   cut_.parts,
-                cut_.pitch,          false,        plane_.copied_as()};
+    Lines lines{plane_.data, std::nullopt, plane_.along.dim,  plane_.along.before,
+                cut_.lines,  cut_.parts,   cut_.pitch,        cut_.width,
+                cut_.ahead,  false,        plane_.copied_as()};
     if (plane_.down) {
       lines.down = plane_.down->dim;
       // The last band may have fewer groups than there is room for.
@@ -517,7 +530,7 @@ class PaddedWindow {
       names.emplace(plane_.along.tap->id, te::index_constant(x).ref());
     }
     int64_t column = x * plane_.along.dilation;
-    int64_t offset = column % cut_.parts * cut_.pitch + column / cut_.parts;
+    int64_t offset = cut_.ahead + column % cut_.parts * cut_.pitch + column / cut_.parts;
     Scalar at = line * (cut_.parts * cut_.pitch) + offset + te::index_of(lane_);
     if (cut_.columns > 0) at = at - begin_;
     const ScalarNode* data = plane_.as_floats ? plane_.as_floats->data.get() : plane_.data;
