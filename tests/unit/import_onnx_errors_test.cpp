@@ -118,8 +118,10 @@ TEST(ImportOnnxErrors, Extents) {
             "m.onnx: the input \"x\" has the extent 4611686018427387904");
   EXPECT_EQ(input(kOnnxFloat, std::vector<OnnxDim>(65, int64_t{1})),
             "m.onnx: the input \"x\" has 65 axes, more than 64");
-  EXPECT_EQ(input(kOnnxString, {int64_t{1}}),
-            "m.onnx: the input \"x\" has elements of type string, which are not supported");
+  EXPECT_EQ(
+      input(kOnnxString, {int64_t{1}}),
+      "m.onnx: the input \"x\" has strings, which are no elements of tensors: encode the words "
+      "before the model runs, and cut the model behind Abs (onnx.utils.extract_model)");
   EXPECT_EQ(input(27, {int64_t{1}}),
             "m.onnx: the input \"x\" has elements of type float6e2m3, which are not supported");
 }

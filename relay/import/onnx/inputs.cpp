@@ -7,6 +7,7 @@
 
 #include <relay/import/onnx/importer.h>
 #include <relay/import/onnx/narrow.h>
+#include <relay/import/onnx/strings.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/op/shape/shape_attrs.h>
 #include <relay/support/error.h>
@@ -38,6 +39,7 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
     dtype = given->second;
   }
   if (!dtype) {
+    if (type.dtype == kStringElements) refuse(advice_on_strings(*model_.model().graph, input));
     refuse("has elements of type " + dtype_number_text(type.dtype) + ", which are not supported");
   }
   auto shape = options_.shapes.find(name);

@@ -1,5 +1,6 @@
 #include <relay/import/onnx/strings.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -61,6 +62,26 @@ std::string numbers_for_words(const std::vector<std::string>& words) {
   for (size_t k = 0; k < words.size() && k <= kMostShown; ++k) shown.push_back(quoted(words[k]));
   return "has strings, which are no elements of tensors: numbers stand for them, " +
          words_text(shown);
+}
+
+std::string advice_on_strings(const Graph& graph, std::string_view input) {
+  constexpr size_t kMostNamed = 3;
+  std::vector<std::string> readers;
+  for (const Node& node : graph.nodes) {
+    if (std::find(node.inputs.begin(), node.inputs.end(), input) == node.inputs.end()) continue;
+    std::string reader(node.op_type);
+    if (!node.name.empty()) reader += " " + quoted(node.name);
+    readers.push_back(std::move(reader));
+  }
+  std::string text =
+      "has strings, which are no elements of tensors: encode the words before the "
+      "model runs";
+  if (readers.empty()) return text;
+  text += ", and cut the model behind ";
+  for (size_t k = 0; k < readers.size() && k < kMostNamed; ++k)
+    text += (k > 0 ? ", " : "") + readers[k];
+  if (readers.size() > kMostNamed) text += ", …";
+  return text + " (onnx.utils.extract_model)";
 }
 
 void refuse_strings(const Importer& importer, const Scope& scope, const Node& node) {

@@ -28,6 +28,8 @@ std::string words_text(const std::vector<std::string>& shown);
 /// The text of a warning where an output has numbers of words in place of strings.
 std::string numbers_for_words(const std::vector<std::string>& words);
 
+/// Why an input of strings is refused, and what to do: it names the nodes that read them.
+std::string advice_on_strings(const Graph& graph, std::string_view input);
 /// Refuses strings in the inputs of a node that does more than move elements.
 void refuse_strings(const Importer& importer, const Scope& scope, const Node& node);
 /// Each result of a node that moves elements has the words of its data.
