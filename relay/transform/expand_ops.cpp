@@ -1,6 +1,7 @@
 // ExpandOps: operators that are defined by others become these.
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
+#include <relay/op/qnn/canonical.h>
 #include <relay/op/registry/columns.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/op_calls.h>
@@ -9,12 +10,14 @@
 namespace relay {
 namespace {
 
-/// True for an operator whose calls are to be expanded.
-using Wanted = bool (*)(const Operator* op);
+struct Wanted {
+  bool (*op)(const Operator* op);             // true for an operator whose calls are to be expanded
+  const OpColumn<ExpandFn>* forms = nullptr;  // what stands in the place of definitions
+};
 
-bool is_expanded(const Expr* expr, Wanted wanted) {
+bool is_expanded(const Expr* expr, const Wanted& wanted) {
   const Operator* op = called_op(expr);
-  return op != nullptr && op->definition() == DefinitionKind::kExpand && wanted(op);
+  return op != nullptr && op->definition() == DefinitionKind::kExpand && wanted.op(op);
 }
 
 class Expander final : public Rewriter {
@@ -32,8 +35,12 @@ class Expander final : public Rewriter {
     if (is_expanded(expr, wanted_)) {
       const auto& call = static_cast<const Call&>(*expr);
       if (needs_run_to_check(call)) return rebuild(expr, operands);
-      if (ExprRef result = expander_(called_op(expr)->expand(), call, operands.subspan(1)))
-        return result;
+      const Operator* op = called_op(expr);
+      const ExpandFn* form = wanted_.forms == nullptr ? nullptr : wanted_.forms->find(op);
+      ExprRef result;
+      if (form != nullptr) result = expander_(*form, call, operands.subspan(1));
+      if (!result) result = expander_(op->expand(), call, operands.subspan(1));
+      if (result) return result;
     }
     return rebuild(expr, operands);
   }
@@ -67,7 +74,7 @@ RELAY_REGISTER_PASS({
      "marked Primitive are left as they are, and calls whose arguments only a run can check."},
     {},
     [](const PassInfo& info, const PassOptions&) {
-      return make_expand(info, [](const Operator*) { return true; });
+      return make_expand(info, {[](const Operator*) { return true; }});
     },
 });
 
@@ -76,11 +83,15 @@ RELAY_REGISTER_PASS({
      1,
      {ProgramState::kTyped},
      "The same for the operators of quantised networks alone (`qnn.quantize`, `qnn.dense`, …): "
-     "they "
-     "become operators on integers and floats, which all other passes know."},
-    {},
-    [](const PassInfo& info, const PassOptions&) {
-      return make_expand(info, [](const Operator* op) { return quantised().find(op) != nullptr; });
+     "they become operators on integers and floats, which all other passes know."},
+    {{"exact",
+      "Write the definitions, which are right for all numbers. Else int32 and "
+      "fixed_point_multiply, as TVM's qnn.CanonicalizeOps writes most of them: the same results "
+      "where no sum leaves 32 bits and nothing is not-a-number.",
+      true}},
+    [](const PassInfo& info, const PassOptions& options) {
+      return make_expand(info, {[](const Operator* op) { return quantised().find(op) != nullptr; },
+                                option<bool>(options, "exact") ? nullptr : &narrow_forms()});
     },
 });
 

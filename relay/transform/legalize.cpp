@@ -1,5 +1,6 @@
 // Legalize: what functions that are attached to operators write in the place of calls.
 #include <relay/ir/rewrite.h>
+#include <relay/op/qnn/canonical.h>
 #include <relay/op/registry/attached.h>
 #include <relay/support/error.h>
 #include <relay/transform/op_calls.h>
@@ -8,16 +9,23 @@
 namespace relay {
 namespace {
 
-PassRef legalize(const PassInfo& info, const std::string& key) {
-  return make_prepared_function_pass(info, [key](const Module& module, const PassContext&) {
-    return [key, effects = LazyEffects(module)](const FunctionRef& function) {
-      if (!any_attached(key)) return function;
+// `defined` has operators to which nothing is attached and whose definitions are written then.
+PassRef legalize(const PassInfo& info, const std::string& key,
+                 const OpColumn<bool>* defined = nullptr) {
+  return make_prepared_function_pass(info, [key, defined](const Module& module,
+                                                          const PassContext&) {
+    return [key, defined, effects = LazyEffects(module)](const FunctionRef& function) {
+      const bool by_definition = defined != nullptr && calls_any(function.get(), *defined);
+      if (!by_definition && !any_attached(key)) return function;
       CallExpander expander(effects, function.get());
       auto rewrite = [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
         const Operator* op = called_op(expr);
-        ExpandFn attached = op == nullptr ? ExpandFn() : attached_rewrite(op, key);
-        if (!attached) return {};
-        return expander(attached, static_cast<const Call&>(*expr), operands.subspan(1));
+        if (op == nullptr) return {};
+        const auto& call = static_cast<const Call&>(*expr);
+        ExpandFn attached = attached_rewrite(op, key);
+        if (!attached && by_definition && defined->find(op) != nullptr && !needs_run_to_check(call))
+          attached = op->expand();
+        return attached ? expander(attached, call, operands.subspan(1)) : ExprRef();
       };
       return FunctionRef(rewrite_post_order(function, rewrite)->as<Function>());
     };
@@ -44,9 +52,13 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "The same with the functions that are attached to operators of quantised networks as "
      "FTVMQnnLegalize."},
-    {},
-    [](const PassInfo& info, const PassOptions&) {
-      return legalize(info, std::string(kQnnLegalizeKey));
+    {{"products",
+      "Write qnn.dense and qnn.conv2d to which none is attached as the products of integers that "
+      "the compiler makes of them, operands less their zero points.",
+      false}},
+    [](const PassInfo& info, const PassOptions& options) {
+      return legalize(info, std::string(kQnnLegalizeKey),
+                      option<bool>(options, "products") ? &has_plain_product() : nullptr);
     },
 });
 

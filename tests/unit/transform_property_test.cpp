@@ -64,6 +64,8 @@ const char* const kSequences[] = {
     "Legalize",
     "FakeQuantizationToInteger",
     "QnnCanonicalize",
+    "QnnCanonicalize(exact=False)",
+    "QnnLegalize(products=True)",
     "LambdaLift",
     "LambdaLift,InferType,FuseOps",
     "DefuseOps,DefuseOps",

@@ -1,6 +1,7 @@
 // Functions of one quantised tensor.
 #include <relay/op/nn/along_axis.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/qnn/canonical.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/facts.h>
@@ -52,8 +53,9 @@ OpBuilder& declare_unary(std::string_view name, const char* doc) {
       .level(11);
 }
 
-OpBuilder& declare_table(std::string_view name, const char* doc,
-                         std::function<Formula(const Formula&)> f) {
+using Function = std::function<Formula(const Formula&)>;
+
+OpBuilder& declare_table(std::string_view name, const char* doc, Function f) {
   return declare_unary(name, doc)
       .column(layout_rules(), LayoutRule::kFollows)
       .relation(infer_unary)
@@ -65,7 +67,15 @@ OpBuilder& declare_table(std::string_view name, const char* doc,
           "[130, 150, 255]");
 }
 
-std::function<Formula(const Formula&)> by(std::string_view op) {
+// A function of all numbers, which can be written between qnn.dequantize and qnn.quantize.
+OpBuilder& declare_whole(std::string_view name, const char* doc, const Function& f) {
+  return declare_table(name, doc, f)
+      .column(narrow_forms(), [f](const OpCall& call, std::span<const ExprRef> args) {
+        return narrow_function(call, args, f);
+      });
+}
+
+Function by(std::string_view op) {
   return [op](const Formula& x) { return apply(op, x); };
 }
 
@@ -75,10 +85,10 @@ Formula hardswish(const Formula& x) {
 }
 
 [[maybe_unused]] const bool activations_declared = [] {
-  declare_table("qnn.abs", "Absolute value of a quantised tensor.", by("abs"));
-  declare_table("qnn.erf", "Gauss error function of a quantised tensor.", by("erf"));
-  declare_table("qnn.exp", "e to the power of a quantised tensor.", by("exp"));
-  declare_table("qnn.hardswish", "x * min(max(x + 3, 0), 6) / 6 of a quantised tensor.", hardswish);
+  declare_whole("qnn.abs", "Absolute value of a quantised tensor.", by("abs"));
+  declare_whole("qnn.erf", "Gauss error function of a quantised tensor.", by("erf"));
+  declare_whole("qnn.exp", "e to the power of a quantised tensor.", by("exp"));
+  declare_whole("qnn.hardswish", "x * min(max(x + 3, 0), 6) / 6 of a quantised tensor.", hardswish);
   declare_table("qnn.log",
                 "Natural logarithm of a quantised tensor; of what is below 0, the zero point.",
                 by("log"));
@@ -86,11 +96,11 @@ Formula hardswish(const Formula& x) {
                 "Reciprocal of the square root of a quantised tensor; of what is below 0, the "
                 "zero point.",
                 by("rsqrt"));
-  declare_table("qnn.sigmoid", "1 / (1 + exp(-x)) of a quantised tensor.", by("sigmoid"));
+  declare_whole("qnn.sigmoid", "1 / (1 + exp(-x)) of a quantised tensor.", by("sigmoid"));
   declare_table("qnn.sqrt",
                 "Square root of a quantised tensor; of what is below 0, the zero point.",
                 by("sqrt"));
-  declare_table("qnn.tanh", "Hyperbolic tangent of a quantised tensor.", by("tanh"));
+  declare_whole("qnn.tanh", "Hyperbolic tangent of a quantised tensor.", by("tanh"));
   return true;
 }();
 

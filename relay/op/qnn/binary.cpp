@@ -1,6 +1,7 @@
 // Sums, differences and products of quantised tensors; their concatenation.
 #include <algorithm>
 
+#include <relay/op/qnn/canonical.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
@@ -82,8 +83,14 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
       return expand_sum(call, args, op);
     };
   };
+  auto narrow = [](std::string_view op) -> ExpandFn {
+    return [op](const OpCall& call, std::span<const ExprRef> args) {
+      return narrow_sum(call, args, op);
+    };
+  };
   declare_binary(declare_op("qnn.add")
                      .column(quantised(), true)
+                     .column(narrow_forms(), narrow("add"))
                      .doc("Sum of quantised tensors: each operand is rounded to the result's "
                           "scale, halves up; beyond the range the nearest end.")
                      .example("fn (%a: Tensor[(3), int8], %b: Tensor[(3), int8]) { qnn.add(%a, "
@@ -93,6 +100,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
   declare_binary(
       declare_op("qnn.subtract")
           .column(quantised(), true)
+          .column(narrow_forms(), narrow("subtract"))
           .doc("Difference of quantised tensors: each operand is rounded to the result's scale, "
                "halves up; beyond the range the nearest end.")
           .example("fn (%a: Tensor[(3), int8], %b: Tensor[(3), int8]) { qnn.subtract(%a, %b, "
@@ -102,6 +110,7 @@ void declare_binary(OpBuilder& op, DTypes dtypes, ExpandFn expand) {
   declare_binary(
       declare_op("qnn.mul")
           .column(quantised(), true)
+          .column(narrow_forms(), narrow_product)
           .column(float_forms(), "multiply")
           .doc("Product of quantised tensors, rounded to the result's scale, halves up; beyond "
                "the range the nearest end.")
@@ -145,6 +154,7 @@ ExprRef expand_concatenate(const OpCall& call, std::span<const ExprRef> args) {
 
 RELAY_OP("qnn.concatenate")
     .column(quantised(), true)
+    .column(narrow_forms(), narrow_concatenate)
     .doc("Quantised tensors joined along an axis, each rounded to the result's scale, halves up.")
     .input("data", "Tuple of tensors of one dtype and rank.", tuple_of(tensor('T', kQuantised)))
     .input("input_scales", "Tuple of their scales.", tuple_of(scale_spec()))

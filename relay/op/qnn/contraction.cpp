@@ -3,6 +3,7 @@
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/op/nn/weight_layout.h>
+#include <relay/op/qnn/canonical.h>
 #include <relay/op/qnn/integer_forms.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
@@ -155,6 +156,7 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
   declare<Conv2DAttrs>("qnn.conv2d", "nn.conv2d", "data", "weight", "Integers in data_layout.",
                        "Integers in kernel_layout.")
       .column(weight_layouts(), conv_weight_layout<Conv2DAttrs>)
+      .column(has_plain_product(), true)
       .doc(
           "nn.conv2d of integers less their zero points: padding counts as the data's zero point, "
           "which stands for 0.")
@@ -172,6 +174,8 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
           "[[[[1, 2], [3, 4]]]]", "[[[[1, 0], [0, -1]]]]");
   declare<DenseAttrs>("qnn.dense", "nn.dense", "data", "weight", "Integers (…, inner).",
                       "Integers (units, inner).")
+      .column(has_plain_product(), true)
+      .column(narrow_forms(), narrow_dense)
       .doc("data · weightᵀ of integers less their zero points.")
       .example(
           "fn (%x: Tensor[(1, 3), uint8], %w: Tensor[(2, 3), int8]) { qnn.dense(%x, %w, 128, 0, "

@@ -1,4 +1,5 @@
 // From numbers to quantised ones and back, and from one scale to another.
+#include <relay/op/qnn/canonical.h>
 #include <relay/op/qnn/qnn_attrs.h>
 #include <relay/op/qnn/quantised.h>
 #include <relay/op/registry/columns.h>
@@ -128,6 +129,7 @@ ExprRef expand_simulated_dequantize(const OpCall& call, std::span<const ExprRef>
 
 RELAY_OP("qnn.quantize")
     .column(quantised(), true)
+    .column(narrow_forms(), narrow_quantize)
     .doc(
         "round(data / scale) + zero point in an integer dtype: what is beyond the range becomes "
         "its "
@@ -162,6 +164,7 @@ RELAY_OP("qnn.dequantize")
 
 RELAY_OP("qnn.requantize")
     .column(quantised(), true)
+    .column(narrow_forms(), narrow_requantize)
     .doc(
         "Integers of one scale and zero point as integers of another one: round((data - "
         "input zero point) * input scale / output scale) + output zero point, the ends of the "

@@ -87,7 +87,9 @@ class Renumbering {
           break;
       }
     }
-    return Attrs::make(schema, values, Span());
+    AttrsRef made = Attrs::make(schema, values, Span());
+    const OrderAxesFn* order = ordered_axes().find(call.op());
+    return order == nullptr ? made : (*order)(made, layout_.rank());
   }
   /// True for axes that an attribute names.
   const std::vector<bool>& named() const { return named_; }

@@ -19,6 +19,11 @@ OpColumn<WeightLayoutFn>& weight_layouts() {
   static auto* column = new OpColumn<WeightLayoutFn>("weight_layout");
   return *column;
 }
+OpColumn<OrderAxesFn>& ordered_axes() {
+  static auto* column = new OpColumn<OrderAxesFn>("ordered_axes");
+  return *column;
+}
+
 OpColumn<SpellAxesFn>& spelled_axes() {
   static auto* column = new OpColumn<SpellAxesFn>("spelled_axes");
   return *column;

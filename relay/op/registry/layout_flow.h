@@ -66,6 +66,10 @@ OpColumn<WeightLayoutFn>& weight_layouts();
 /// on their order, as `transpose` does.
 using SpellAxesFn = AttrsRef (*)(const OpCall& call);
 OpColumn<SpellAxesFn>& spelled_axes();
+/// Attributes whose axes have got new numbers, as a person would write them for a tensor of a rank:
+/// without axes where all are named.
+using OrderAxesFn = AttrsRef (*)(const AttrsRef& attrs, size_t rank);
+OpColumn<OrderAxesFn>& ordered_axes();
 
 /// The calls that passes write: a tensor in another layout, and one with axes of extent 1 in front.
 ExprRef make_layout_transform(const ExprRef& data, const std::string& from, const std::string& to,

@@ -224,8 +224,29 @@ AttrsRef spell_slice(const OpCall& call) {
   return Attrs::make(attrs);
 }
 
+// Bounds of all axes in the order of these.
+AttrsRef order_slice(const AttrsRef& given, size_t rank) {
+  const auto& attrs = given->as<StridedSliceAttrs>();
+  if (!attrs.axes || attrs.axes->size() != rank) return given;
+  StridedSliceAttrs result = attrs;
+  result.axes.reset();
+  for (size_t k = 0; k < rank; ++k) {
+    const auto place = static_cast<size_t>((*attrs.axes)[k]);
+    if (place >= rank) return given;
+    result.begin.value[place] = (*attrs.begin)[k];
+    result.end.value[place] = (*attrs.end)[k];
+  }
+  if (attrs.strides) {
+    result.strides.emplace(rank, 1);
+    for (size_t k = 0; k < attrs.strides->size(); ++k)
+      (*result.strides)[static_cast<size_t>((*attrs.axes)[k])] = (*attrs.strides)[k];
+  }
+  return Attrs::make(result);
+}
+
 RELAY_OP("strided_slice")
     .doc("Every stride-th element between begin and end, on each axis.")
+    .column(ordered_axes(), order_slice)
     .column(spelled_axes(), spell_slice)
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor of the data's rank.", tensor('T'))

@@ -273,3 +273,26 @@ def test_register_legalize():
         assert count_ops(run_opt_pass(relay.Function([x], relay.log2(x)), transform.Legalize())) == {"log": 1, "divide": 1}
     finally:
         relay.op.get(name).reset_attr("FTVMLegalize")
+
+
+def quantised_layer():
+    x, w = relay.var("x", shape=(2, 4), dtype="uint8"), relay.const(np.arange(12, dtype="int8").reshape(3, 4))
+    sums = relay.qnn.op.dense(x, w, relay.const(128), relay.const(0), relay.const(0.5), relay.const(0.25), units=3)
+    return relay.Function([x], relay.qnn.op.requantize(sums, relay.const(0.125), relay.const(0), relay.const(1.0), relay.const(3), out_dtype="uint8"))
+
+
+def test_qnn_legalize_under_a_target():
+    with tvm.target.Target("llvm"):
+        ops = count_ops(run_opt_pass(quantised_layer(), relay.qnn.transform.Legalize()))
+    assert ops == {"cast": 1, "subtract": 1, "nn.dense": 1, "qnn.requantize": 1}
+    assert count_ops(run_opt_pass(quantised_layer(), relay.qnn.transform.Legalize())) == {"qnn.dense": 1, "qnn.requantize": 1}
+
+
+def test_qnn_canonicalize_writes_fixed_point_multiply():
+    before = quantised_layer()
+    after = run_opt_pass(before, relay.qnn.transform.CanonicalizeOps())
+    ops = count_ops(after)
+    assert ops["fixed_point_multiply"] == 1 and ops["nn.dense"] == 1 and not any(name.startswith("qnn.") for name in ops)
+    data = np.random.randint(0, 256, (2, 4)).astype("uint8")
+    run = lambda f: relay.create_executor("vm", tvm.IRModule.from_expr(f)).evaluate()(data).numpy()  # noqa: E731
+    np.testing.assert_array_equal(run(after), run(before))

@@ -7,18 +7,26 @@ from typing import Any
 from relay import transform as _passes
 
 from ... import _absent
+from ...target import Target
 
 __all__ = ["CanonicalizeOps", "Legalize"]
 
 
 def CanonicalizeOps() -> _passes.Pass:  # noqa: N802
-    """Writes operators on quantised numbers as operators on integers and floats."""
-    return _passes.create("QnnCanonicalize")
+    """Writes operators on quantised numbers as operators on int32 and float32, with fixed_point_multiply for scales.
+
+    Results are those of the operators where no sum leaves 32 bits. `relay.transform.create("QnnCanonicalize")` writes
+    definitions that are right for all numbers.
+    """
+    return _passes.create("QnnCanonicalize", exact=False)
 
 
 def Legalize() -> _passes.Pass:  # noqa: N802
-    """Puts what functions that are attached to operators as FTVMQnnLegalize make of a call in its place."""
-    return _passes.create("QnnLegalize")
+    """Puts what functions that are attached to operators as FTVMQnnLegalize make of a call in its place.
+
+    Under a target, a qnn.dense or qnn.conv2d to which none is attached becomes a product of integers less their zero points.
+    """
+    return _passes.create("QnnLegalize", products=Target.current(allow_none=True) is not None)
 
 
 def __getattr__(name: str) -> Any:
