@@ -1,8 +1,7 @@
 // Passes on programs of 10⁴, 10⁵ and 10⁶ nodes. Seconds of the processor, minima of three runs.
 //   bench_passes [--part nothing|much|functions|step|model] [--most N] [--pass NAME] [--model FILE]
 // nothing    each pass that runs without options, where it changes nothing; the states that it
-// needs are
-//            established, as in a sequence; a program of calls and one of lets
+//            needs are established, as in a sequence; a program of calls and one of lets
 // much       passes that change most of the program
 // functions  1,000 functions of 1,000 nodes, of which a sequence changes one
 // step       a rewrite of one known node among N, and inference after it
@@ -273,8 +272,10 @@ void step(int64_t most) {
     std::string text = std::string("def @main") + kHead;
     int64_t next = 0;
     for (; next < nodes / 2; ++next)
-      text += fmt::format("  %{} = {};\n", next, call(3 * next, "%x"));
-    for (int64_t first = 0; next < nodes; ++next, first += 2)
+      text +=
+          fmt::format("  %{} = {}(%x);\n", next, kUnary[static_cast<size_t>(next) % kUnary.size()]);
+    // The leaves are one more than the sums.
+    for (int64_t first = 0; next < nodes - 1; ++next, first += 2)
       text += fmt::format("  %{} = add(%{}, %{});\n", next, first, first + 1);
     Module module = typed(text + fmt::format("  %{}\n}}\n", next - 1));
     const double seconds =

@@ -1,7 +1,10 @@
 // CapturePostDfsIndexInSpans: the numbers of nodes, as places.
+#include <iterator>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <relay/ir/rewrite.h>
 #include <relay/program/view.h>
@@ -92,26 +95,38 @@ class Respanner final : public Rewriter {
   std::unordered_map<const Var*, VarRef> vars_;
 };
 
+void write_place(const View& view, uint32_t id, fmt::memory_buffer& into) {
+  into.clear();
+  // The last node is dominated by none, which TVM says by -1.
+  const uint32_t dominator = view.post_dominators().parent(id);
+  fmt::format_to(std::back_inserter(into), "index:{}:{}", id,
+                 dominator == View::kNone ? int64_t{-1} : int64_t{dominator});
+}
+
+bool is_captured(const View& view) {
+  fmt::memory_buffer place;
+  for (uint32_t id = 0; id < view.size(); ++id) {
+    // One node stands for all uses of an operator or constructor.
+    if (view.expr(id)->is<Op>() || view.expr(id)->is<Constructor>()) continue;
+    auto source = SourceMap::find(view.expr(id)->span());
+    if (source == nullptr) return false;
+    write_place(view, id, place);
+    if (source->name() != std::string_view(place.data(), place.size())) return false;
+  }
+  return true;
+}
+
 Module capture(const Module& module, const PassContext&) {
   Module result = module;
   for (const Module::FunctionEntry& entry : module.functions()) {
     View view(entry.function);
+    if (is_captured(view)) continue;
     std::vector<Span> spans(view.size());
-    std::vector<std::string> names(view.size());
-    bool captured = true;
+    fmt::memory_buffer place;
     for (uint32_t id = 0; id < view.size(); ++id) {
-      // The last node is dominated by none, which TVM says by -1.
-      const uint32_t dominator = view.post_dominators().parent(id);
-      names[id] = "index:" + std::to_string(id) + ":" +
-                  (dominator == View::kNone ? std::string("-1") : std::to_string(dominator));
-      const bool is_shared = view.expr(id)->is<Op>() || view.expr(id)->is<Constructor>();
-      auto source = SourceMap::find(view.expr(id)->span());
-      captured = captured && (is_shared || (source != nullptr && source->name() == names[id]));
-    }
-    if (captured) continue;
-    for (uint32_t id = 0; id < view.size(); ++id) {
-      auto source = SourceMap::add(names[id], names[id]);
-      spans[id] = source->span(0, names[id].size());
+      write_place(view, id, place);
+      auto source = SourceMap::add(fmt::to_string(place), fmt::to_string(place));
+      spans[id] = source->span(0, place.size());
       result.add_source(std::move(source));
     }
     ExprRef made = Respanner(view, spans).run(entry.function);
