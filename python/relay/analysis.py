@@ -263,13 +263,21 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
 
 
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
-    """The functions that fusion made (with the attribute Primitive), by structural hash."""
+    """The functions that fusion made (with the attribute Primitive), by structural hash. A module without any is fused first."""
     found: dict[int, Function] = {}
+    if not any(_is_kernel(node) for name in mod.function_names for node in _core.post_order(mod[name])):
+        from . import transform  # which imports this module
+
+        mod = transform.FuseOps()(transform.InferType()(mod))
     for name in mod.function_names:
         for node in _core.post_order(mod[name]):
-            if isinstance(node, Function) and node.attrs is not None and node.attrs.get("Primitive"):
+            if _is_kernel(node):
                 found[_core.expr_hash(node)] = node
     return found
+
+
+def _is_kernel(node: Any) -> bool:
+    return isinstance(node, Function) and node.attrs is not None and bool(node.attrs.get("Primitive"))
 
 
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:

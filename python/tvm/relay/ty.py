@@ -8,6 +8,8 @@ import relay as _relay
 from relay.ty import *  # noqa: F403
 from relay.ty import __all__ as __all__
 
+from ..tir import Any as Any  # type: ignore[assignment]
+
 
 def is_dynamic(tensor_type: _AnyType) -> bool:
     """True if an extent of the type is known only when the program runs. Raises TypeError for what is no type."""

@@ -149,7 +149,11 @@ class Target:
 
     @staticmethod
     def canon_target(target: Any) -> Target | None:
-        """A target of text; None stays None."""
+        """A target of text, or the one of a dictionary by device or of a list; None stays None."""
+        if isinstance(target, dict) and "kind" not in target and len(target) == 1:
+            target = next(iter(target.values()))
+        if isinstance(target, (list, tuple)) and len(target) == 1:
+            target = target[0]
         return target if target is None or isinstance(target, Target) else Target(target)
 
     @staticmethod

@@ -1,6 +1,10 @@
 #include <relay/vm/compiler/onednn_code.h>
 
+#include <unordered_map>
+#include <vector>
+
 #include <relay/ir/rewrite.h>
+#include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
 #include <relay/transform/external_code.h>
@@ -40,11 +44,32 @@ relay::FunctionRef generate(const relay::FunctionRef& function, const std::strin
       throw Error(Diagnostic::error("dnnl takes calls of operators, tuples and constants alone",
                                     expr->span()));
   });
-  ExprRef copy = copy_with_fresh_vars(make_function(
-      {made->params().begin(), made->params().end()}, made->body(), TypeRef(made->ret_type()), {},
-      {}, make_dict_attrs({{"Primitive", AttrValue(int64_t{1})}, {kLibrary, AttrValue(kOneDnn)}}),
-      made->span()));
-  return relay::FunctionRef(copy->as<relay::Function>());
+  // A kernel takes tensors as parameters, those that are constants too.
+  std::vector<VarRef> params(made->params().begin(), made->params().end());
+  std::vector<ExprRef> args(params.begin(), params.end());
+  std::unordered_map<const Expr*, VarRef> constants;
+  ExprRef body =
+      rewrite_post_order(made->body(), [&](const Expr* expr, std::span<const ExprRef>) -> ExprRef {
+        const auto* constant = expr->as<Constant>();
+        if (constant == nullptr || constant->data().rank() == 0) return {};
+        auto [place, is_new] = constants.try_emplace(expr);
+        if (is_new) {
+          place->second = make_var("constant", type_of_array(constant->data()), expr->span());
+          params.push_back(place->second);
+          args.emplace_back(expr);
+        }
+        return place->second;
+      });
+  const size_t given = made->params().size();
+  ExprRef kernel = make_function(
+      std::move(params), std::move(body), TypeRef(made->ret_type()), {}, {},
+      make_dict_attrs({{"Primitive", AttrValue(int64_t{1})}, {kLibrary, AttrValue(kOneDnn)}}),
+      made->span());
+  kernel = copy_with_fresh_vars(kernel);
+  if (args.size() == given) return relay::FunctionRef(kernel->as<relay::Function>());
+  return make_function({made->params().begin(), made->params().end()},
+                       make_call(kernel, args, {}, {}, made->span()), TypeRef(made->ret_type()), {},
+                       {}, {}, made->span());
 }
 
 [[maybe_unused]] const bool registered = [] {

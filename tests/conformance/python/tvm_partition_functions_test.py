@@ -89,6 +89,15 @@ def test_partition_for_dnnl_computes_the_same():
     same_numbers(before, relay.op.contrib.dnnl.partition_for_dnnl(before), (1, 3, 8, 8), (4, 3, 3, 3), (4,))
 
 
+def test_partition_for_dnnl_with_constant_weights():
+    x, w, b = tensor("x", (1, 8, 14, 14)), np.random.rand(16, 8, 3, 3).astype("float32"), np.random.rand(16).astype("float32")
+    y = relay.nn.conv2d(x, relay.const(w), kernel_size=(3, 3), channels=16, padding=(1, 1))
+    before = module(relay.nn.relu(relay.nn.bias_add(y, relay.const(b))), [x])
+    after = relay.op.contrib.dnnl.partition_for_dnnl(before)
+    assert len(external(after)) == 1
+    same_numbers(before, after, (1, 8, 14, 14))
+
+
 def test_functions_without_a_product_go_back():
     assert external(relay.op.contrib.dnnl.partition_for_dnnl(module(relay.exp(tensor("x"))))) == {}
     assert len(external(relay.op.contrib.dnnl.partition_for_dnnl(module(relay.exp(tensor("x"))), prune_subgraphs=False))) == 1
