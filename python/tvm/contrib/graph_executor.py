@@ -26,6 +26,7 @@ class GraphModule:
         self._weights = module.weights
         self._replaced: dict[str, Any] = {}
         self._outputs: list[Any] | None = None
+        self._shared: dict[int, Any] = {}  # arrays that get the outputs
         self._take(module.program, {})
 
     def _take(self, program: _relay.Executable, inputs: dict[str, Any]) -> None:
@@ -70,6 +71,29 @@ class GraphModule:
                     made = made.astype(wanted.dtype)
             self._inputs[at] = made
 
+    def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Like set_input, but runs read the array itself: what is written to it later counts. Raises TypeError for what is no tvm.nd.array or has
+        another dtype.
+        """
+        for name, data in (dict(params) if key is None else {key: value, **params}).items():
+            at = self._at(name)
+            wanted = self._types[at]
+            if not isinstance(data, NDArray):
+                raise TypeError(f"set_input_zero_copy takes a tvm.nd.array, not {type(data).__name__}")
+            if isinstance(wanted, _relay.TensorType):
+                _require_shape(self._names[at], data, wanted)
+                if data.dtype != wanted.dtype:
+                    raise TypeError(f"input {self._names[at]!r} is {wanted.dtype}, the array {data.dtype}: only set_input converts")
+            self._inputs[at] = data
+
+    def set_output_zero_copy(self, index: int, value: Any) -> None:
+        """Each run also writes an output to this array, which needs the output's shape and dtype."""
+        if not isinstance(value, NDArray):
+            raise TypeError(f"set_output_zero_copy takes a tvm.nd.array, not {type(value).__name__}")
+        if index < 0:
+            raise IndexError(f"output {index}")
+        self._shared[index] = value
+
     def _is_weight(self, name: Any) -> bool:
         return self._weights is not None and name in self._weights.values and name not in self._names
 
@@ -99,6 +123,8 @@ class GraphModule:
             raise ValueError(f"the input {missing[0]!r} was not set")
         result = self._program(*self._inputs)
         self._outputs = _flatten(result)
+        for index, shared in self._shared.items():
+            self.get_output(index, shared)
 
     def get_num_outputs(self) -> int:
         """How many outputs there are; before the first run they are not known, and RuntimeError is raised."""
@@ -176,7 +202,8 @@ class GraphModule:
 
 
 # Functions that scripts ask a module of an executor for.
-_FUNCTIONS = ("run", "set_input", "get_input", "get_output", "get_num_outputs", "get_num_inputs", "get_input_index", "get_input_info", "load_params")
+_FUNCTIONS = ("run", "set_input", "get_input", "get_output", "get_num_outputs", "get_num_inputs", "get_input_index", "get_input_info", "load_params",
+              "set_input_zero_copy", "set_output_zero_copy")  # fmt: skip
 
 
 class _Library(Module):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from ...runtime.module import BenchmarkResult
 from ...runtime.ndarray import require_cpu
 from ...runtime.profiling import Report, profile
+from ...runtime.params import save_param_dict
 from ..graph_executor import GraphModule, _flatten
 
 __all__ = ["GraphModuleDebug", "create"]
@@ -18,13 +22,24 @@ def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None)
 
 
 class GraphModuleDebug(GraphModule):
-    """A compiled program, its inputs and outputs, and what its kernels take. Nothing is written to `dump_root`."""
+    """A compiled program, its inputs and outputs, and what its kernels take.
+
+    With `dump_root` there is a folder `_tvmdbg_device_CPU_0` in it until `exit`: the graph is `_tvmdbg_graph_dump.json`, and each run writes its
+    outputs to `output_tensors.params` (`output_0`, …; `debug_get_output` gives the values of single nodes).
+    """
 
     def __init__(self, module: Any, device: Any, graph_json_str: Any = None, dump_root: Any = None) -> None:
         require_cpu(device, "a program")
         super().__init__(module)
         self._report: Report | None = None
         self._values: dict[int, Any] = {}  # programs of nodes
+        self._dump_path: str | None = None
+        if dump_root is not None:
+            folder = Path(dump_root) / "_tvmdbg_device_CPU_0"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._dump_path = str(folder)
+            if isinstance(graph_json_str, str):
+                (folder / "_tvmdbg_graph_dump.json").write_text(graph_json_str, encoding="utf-8")
 
     def run(
         self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 1, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
@@ -34,6 +49,16 @@ class GraphModuleDebug(GraphModule):
         super().run(**input_dict)
         self._report = self._measured()
         print(self._report.table(sort=sort_by_time))
+        if self._dump_path is not None:
+            outputs = {f"output_{i}": value for i, value in enumerate(self._required())}
+            self._write("output_tensors.params", bytes(save_param_dict(outputs)))
+
+    def _write(self, name: str, data: bytes) -> None:
+        # A reader beside never sees half of a file.
+        assert self._dump_path is not None
+        with tempfile.NamedTemporaryFile(dir=self._dump_path, delete=False) as file:
+            file.write(data)
+        Path(file.name).replace(Path(self._dump_path) / name)
 
     def _measured(self) -> Report:
         return profile(lambda: self._program.profile(*self._inputs))
@@ -92,7 +117,10 @@ class GraphModuleDebug(GraphModule):
         return self._hand(_flatten(program(*(inputs[name] for name, _ in program.parameters)))[0], out)
 
     def exit(self) -> None:
-        """Nothing to do: nothing was written."""
+        """Removes what was written."""
+        if self._dump_path is not None:
+            shutil.rmtree(self._dump_path, ignore_errors=True)
+            self._dump_path = None
 
 
 
