@@ -446,6 +446,7 @@ void bind_arrays(nb::module_& m) {
       .def("__reduce__", [](const NDArray& self) {
         return nb::make_tuple(nb::type<NDArray>(), nb::make_tuple(numpy_of(self)));
       });
+  bind_watch(m);
 }
 
 }  // namespace relay::python

@@ -19,4 +19,7 @@ nb::object numpy_array_of(nb::handle object);
 /// A NumPy array of the same memory.
 nb::object numpy_of(const NDArray& array, bool writeable = false);
 
+/// The class `Watch`, which needs that of arrays.
+void bind_watch(nb::module_& m);
+
 }  // namespace relay::python
