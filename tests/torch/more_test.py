@@ -1,11 +1,14 @@
 """Operators outside of core ATen, against PyTorch."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import relay  # noqa: E402
+from relay.frontend.torch.backend import relay as backend  # noqa: E402
 
 NAN = float("nan")
 X = torch.randn(4, 7, generator=torch.Generator().manual_seed(0))
@@ -37,6 +40,15 @@ CASES = {
     "operators without tensors": (lambda x: x * torch.hann_window(7) * torch.kaiser_window(7), X),
     "positions without tensors": (lambda x: x[tuple(torch.tril_indices(4, 4))], X),
     "unique": (lambda i: torch.unique(i, return_inverse=True, return_counts=True), WHOLE),
+    "bincount": (lambda i: torch.bincount(i, minlength=6), WHOLE),
+    "bincount beyond its least length": (lambda i, w: torch.bincount(i, w, 2), WHOLE, X.flatten()[:9]),
+    "unique_consecutive": (lambda i: torch.unique_consecutive(i, return_inverse=True, return_counts=True), WHOLE),
+    "unique_consecutive of nothing": (lambda i: torch.unique_consecutive(i, return_inverse=True), WHOLE[:0]),
+    "fake_quantize of a tensor": (lambda x: torch.fake_quantize_per_tensor_affine(x, 0.05, 3, 0, 40), X),
+    "fake_quantize by tensors": (
+        lambda x: torch.fake_quantize_per_tensor_affine(x, torch.tensor(0.05), torch.tensor(3, dtype=torch.int32), 0, 40), X),
+    "fake_quantize of channels": (
+        lambda x: torch.fake_quantize_per_channel_affine(x, torch.linspace(0.01, 0.2, 7), torch.arange(7, dtype=torch.int32), 1, -10, 10), X),
     "as_strided": (lambda x: x.t().as_strided((3, 2), (2, 7), 1), X),
     **{f"scatter_reduce {reduce} {itself} {kind}": (
         lambda x, i, v, reduce=reduce, itself=itself: x.scatter_reduce(1, i, v, reduce, include_self=itself),
@@ -60,7 +72,10 @@ def results(value):
 
 @pytest.mark.parametrize("name", CASES)
 def test_agrees(name):
-    function, *args = CASES[name]
+    check(*CASES[name])
+
+
+def check(function, *args):
     run = relay.compile(relay.from_torch(torch.export.export(Module(function), tuple(args)))[0], cache=False)
     wanted = results(function(*args))
     got = results(run(*args))
@@ -69,6 +84,37 @@ def test_agrees(name):
         one = np.asarray(one)
         assert one.shape == tuple(other.shape) and one.dtype == other.numpy().dtype
         np.testing.assert_allclose(one, other.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_boxes_of_torchvision():
+    ops = pytest.importorskip("torchvision").ops
+    generator = torch.Generator().manual_seed(0)
+    boxes = torch.rand(30, 4, generator=generator) * 4
+    boxes[:, 2:] += boxes[:, :2]
+    boxes[1], boxes[2] = torch.tensor([0.0, 0, 2, 1]), torch.tensor([0.0, 0, 1, 1])  # these overlap by just a half, which keeps both
+    scores = torch.rand(30, generator=generator) - 0.5
+    for threshold in (0.2, 0.5, 1.0):
+        check(lambda b, s, t=threshold: ops.nms(b, s, t), boxes, scores)
+    image = torch.randn(2, 3, 9, 9, generator=generator)
+    for aligned in (True, False):
+        check(lambda x, b, a=aligned: ops.roi_align(x, [b[:2], b[2:5]], (3, 2), 0.9, 2, a), image, boxes)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("masks", ["none", "pairs", "padding", "both"])
+def test_encoder_layers_of_inference(norm_first, masks):
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=norm_first, activation="gelu" if norm_first else "relu").eval()
+    given = {}
+    if masks in ("pairs", "both"):
+        given["src_mask"] = torch.triu(torch.ones(5, 5, dtype=torch.bool), 1)
+    if masks in ("padding", "both"):
+        given["src_key_padding_mask"] = torch.tensor([[False] * 5, [False, False, False, True, True]])
+    x = torch.randn(2, 5, 8)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a part of the model runs in PyTorch")
+        torch.testing.assert_close(torch.compile(layer, backend=backend)(x, **given), layer(x, **given), atol=1e-5, rtol=1e-4)
 
 
 def test_groups_of_rows_have_matrices_of_their_own():

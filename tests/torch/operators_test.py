@@ -19,7 +19,6 @@ from relay.frontend.torch.registry import supported  # noqa: E402
 # Core operators without a converter, and why. docs/guides/pytorch.md has the same table.
 LEFT_OUT = {
     "random numbers of PyTorch's generator": "rand.default randn.default randperm.default",
-    "complex numbers": "_fft_c2r.default _fft_r2c.default",
     "memory, not values: functional graphs have none of them": "resize_.default sym_is_contiguous.default atan2.out",
 }
 

@@ -10,7 +10,7 @@ import torch
 
 from ..._core import NDArray, RelayError
 from ...execution import compile as compile_module
-from .context import Value, constant
+from .complexes import fixed as known
 from .convert import decompositions
 from .program import NodeError, convert_graph, taken
 from .weights import Steady, still
@@ -121,7 +121,7 @@ class _Part(torch.nn.Module):
 def _whole(graph: torch.fx.GraphModule, fixed: dict[int, torch.Tensor]) -> Callable[..., Any]:
     inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
     weights = {inputs[place]: tensor for place, tensor in fixed.items()}
-    mod, places = convert_graph(graph, lambda node, meta: Value(constant(weights[node]), meta) if node in weights else None)
+    mod, places = convert_graph(graph, lambda node, meta: known(weights[node], meta) if node in weights else None)
     used = [i for i, node in enumerate(inputs) if node not in weights and isinstance(node.meta.get("val"), (torch.Tensor, torch.SymInt))]
     metas = _metas(graph)
     if all(position is None for position, _ in places):
@@ -148,6 +148,8 @@ def _metas(graph: torch.fx.GraphModule) -> list[Any]:
 def _argument(item: Any, place: int, arrays: dict[int, tuple[int, NDArray]]) -> Any:
     if not isinstance(item, torch.Tensor):
         return int(item)
+    if item.is_complex():
+        return torch.view_as_real(item.detach().resolve_conj()).contiguous()
     if not item.is_contiguous():
         return item.detach().contiguous()
     if not isinstance(item, torch.nn.Parameter):
@@ -163,4 +165,5 @@ def _argument(item: Any, place: int, arrays: dict[int, tuple[int, NDArray]]) -> 
 def _result(item: Any, meta: Any) -> Any:
     if isinstance(meta, torch.SymInt):
         return int(item.numpy() if hasattr(item, "numpy") else item)
-    return torch.from_dlpack(item)
+    result = torch.from_dlpack(item)
+    return torch.view_as_complex(result) if isinstance(meta, torch.Tensor) and meta.is_complex() else result

@@ -153,6 +153,11 @@ class Context:
         out = self.out[0] if isinstance(self.out, (tuple, list)) else self.out
         return dtype_of(out.dtype)
 
+    @property
+    def complex(self) -> bool:
+        """True if the node's result is complex."""
+        return isinstance(self.out, torch.Tensor) and self.out.is_complex()
+
     def gradients(self, forward: Callable[..., Expr], values: Sequence[Value], grad: Value) -> list[Expr]:
         """The gradients of values, given that of `forward(*values)`: Relay differentiates what the converter of the forward operator makes."""
         params = [Var(f"value{i}", self.tensor_type(value.meta), self.span) for i, value in enumerate(values)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .context import Context, Value
+from .complexes import Complex, magnitude, real_meta
+from .context import Context, Value, dtype_of
 from .registry import converter
 
 __all__: list[str] = []
@@ -24,9 +25,31 @@ def _one(ours: str) -> Any:
     return one
 
 
-_unary("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "floor", "log", "log2", "log10",
+_unary("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "floor", "log", "log2", "log10",
        "neg=negative", "reciprocal", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "relu=nn.relu",
        "bitwise_not")  # fmt: skip
+
+
+@converter("aten.abs.default")
+def _abs(c: Context, this: Value) -> Any:
+    return magnitude(c, this) if isinstance(this, Complex) else c.call("abs", c.cast(this, c.dtype))
+
+
+@converter("aten.angle.default")
+def _angle(c: Context, this: Value) -> Any:
+    if isinstance(this, Complex):
+        return _atan2(c, this.im, this.re)
+    x = c.cast(this, c.dtype)
+    turned = c.call("where", c.call("less", x, c.const(0, c.dtype)), c.const(math.pi, c.dtype), c.const(0, c.dtype))
+    return c.call("where", c.call("isnan", x), x, turned)
+
+
+@converter("aten.exp.default")
+def _exp(c: Context, this: Value) -> Any:
+    if not isinstance(this, Complex):
+        return c.call("exp", c.cast(this, c.dtype))
+    grown = c.call("exp", this.re)
+    return Complex(*(c.call("multiply", grown, c.call(name, this.im)) for name in ("cos", "sin")))
 
 
 @converter("aten.sign.default")
@@ -123,6 +146,9 @@ def _floor_divide(c: Context, this: Any, other: Any) -> Any:
 
 @converter("aten.pow")
 def _pow(c: Context, this: Any, exponent: Any) -> Any:
+    if isinstance(this, Complex) and exponent == 2:
+        double = c.call("multiply", c.const(2, this.re.dtype), c.call("multiply", this.re, this.im))
+        return Complex(c.call("subtract", c.call("multiply", this.re, this.re), c.call("multiply", this.im, this.im)), double)
     base = c.operand(this, c.dtype)
     if exponent == 2 and isinstance(this, Value):
         return c.call("multiply", base, base)
@@ -216,6 +242,10 @@ def _elu(c: Context, this: Value, alpha: Any, scale: Any, input_scale: Any) -> A
 @converter("aten._to_copy.default", "prims.convert_element_type.default")
 def _to_copy(c: Context, this: Value, a: Any) -> Any:
     value = this if this is not None else a
+    if c.complex:
+        to = dtype_of(real_meta(c.out).dtype)
+        re, im = (value.re, value.im) if isinstance(value, Complex) else (value, None)
+        return Complex(c.cast(re, to), c.full(c.const(0, to), value.shape) if im is None else c.cast(im, to))
     return truth(c, value) if c.dtype == "bool" else c.cast(value, c.dtype)
 
 

@@ -9,8 +9,9 @@ import torch
 
 from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
 from ...module import check
-from . import control, elementwise, gradients, indexing, more, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
-from .context import Context, Later, Value, constant, place_of
+from . import complexes, control, detection, elementwise, gradients, indexing, more, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
+from .complexes import Complex, fixed
+from .context import Context, Later, Value, place_of
 from .registry import SCALAR, find, supported
 
 __all__ = ["NodeError", "convert_exported", "convert_graph", "known", "taken", "unsupported"]
@@ -84,7 +85,7 @@ class _Walk:
         found: Any = self.module
         for part in node.target.split("."):
             found = getattr(found, part)
-        return Value(constant(found), found) if isinstance(found, torch.Tensor) else found
+        return fixed(found, found) if isinstance(found, torch.Tensor) else found
 
     def _used(self, item: Any) -> Any:
         if not isinstance(item, torch.fx.Node):
@@ -115,7 +116,9 @@ class _Walk:
             else:
                 convert = find(node.target)
                 if convert is None:
-                    return Value(constant(node.target(*args, **kwargs)), context.out)
+                    return fixed(node.target(*args, **kwargs), context.out)
+                if _complex(args) or _complex(kwargs) or context.complex:
+                    convert = complexes.lifted(node.target, convert)
                 result = convert(context, args, kwargs)
             return self._wrapped(result, context.out)
         except NodeError:
@@ -144,6 +147,10 @@ class _Walk:
         if isinstance(result, (tuple, list)):
             metas = list(meta) if isinstance(meta, (tuple, list)) else [meta]
             return [self._wrapped(item, inner) for item, inner in zip(result, metas)]
+        if isinstance(result, Complex):
+            made = result.named(meta)
+            self.context.learn(made.re)
+            return made
         if isinstance(result, Value):
             result = result.expr
         if not isinstance(result, Expr):
@@ -153,10 +160,15 @@ class _Walk:
         return value
 
 
+def _complex(args: Any) -> bool:
+    return any(isinstance(leaf, Complex) for leaf in torch.utils._pytree.tree_leaves(args, is_leaf=lambda item: isinstance(item, Value)))
+
+
 def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any], Any] | None = None, ranges: Any = None) -> tuple[IRModule, list[Any]]:
     """A graph as a module, and each of its outputs as (position in the program's result, None) or, where the program does not give it, (None, value).
 
-    `bind(node, meta)` gives the value of a placeholder that is no parameter of `main`, or None.
+    `bind(node, meta)` gives the value of a placeholder that is no parameter of `main`, or None. Complex inputs and results have a last axis for
+    their two parts.
     """
     errors = unsupported(graph_module)
     if errors:
@@ -171,6 +183,11 @@ def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any],
         bound = bind(node, meta) if bind else None
         if bound is not None:
             inputs.append(bound)
+        elif isinstance(meta, torch.Tensor) and meta.is_complex():
+            pairs = torch.view_as_real(meta.resolve_conj())
+            params.append(Var(node.name, context.tensor_type(pairs), place_of(node)))
+            context.learn(Value(params[-1], pairs))
+            inputs.append(complexes.apart(context, params[-1], meta))
         elif isinstance(meta, torch.Tensor):
             params.append(Var(node.name, context.tensor_type(meta), place_of(node)))
             inputs.append(Value(params[-1], meta))
@@ -189,7 +206,7 @@ def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any],
 
 
 def _assert_ranges(context: Context, inputs: list[Any], ranges: Any) -> None:
-    first = next((item for item in inputs if isinstance(item, Value) and isinstance(item.expr, Var)), None)
+    first = next((item for item in inputs if isinstance(item, Value) and not isinstance(item, Complex) and isinstance(item.expr, Var)), None)
     if first is None or not ranges:
         return
     for symbol, bounds in ranges.items():
@@ -212,7 +229,7 @@ def _main(context: Context, params: list[Var], outputs: Any) -> tuple[IRModule, 
     for item in flat:
         if isinstance(item, torch.SymInt):
             item = context.term(item.node.expr)
-        expr = item.expr if isinstance(item, Value) else item
+        expr = complexes.joined(context, item) if isinstance(item, Complex) else item.expr if isinstance(item, Value) else item
         if not isinstance(expr, Expr):
             places.append((None, expr))
             continue
@@ -224,6 +241,11 @@ def _main(context: Context, params: list[Var], outputs: Any) -> tuple[IRModule, 
     mod = IRModule.from_expr(function)
     check(mod)
     return mod, places
+
+
+def _pairs(data: torch.Tensor) -> torch.Tensor:
+    """The parts of complex elements on a last axis."""
+    return torch.view_as_real(data.resolve_conj()) if data.is_complex() else data
 
 
 def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, NDArray]]:
@@ -242,13 +264,13 @@ def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, ND
         if not isinstance(data, torch.Tensor):
             return None
         if not freeze:
-            params[node.name] = NDArray(data.detach().contiguous())
+            params[node.name] = NDArray(_pairs(data.detach()).contiguous())
             return None
         # Weights that are tied are one constant.
         key = (data.data_ptr(), data.dtype, tuple(data.shape), tuple(data.stride())) if data.numel() else node.name
         if key not in known:
-            known[key] = Value(constant(data), meta)
-        return Value(known[key].expr, meta)
+            known[key] = fixed(data, meta)
+        return known[key] if isinstance(known[key], Complex) else Value(known[key].expr, meta)
 
     mod, _ = convert_graph(program.graph_module, bind, program.range_constraints)
     return mod, params

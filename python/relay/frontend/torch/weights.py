@@ -107,4 +107,6 @@ class Steady:
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor with its axes in the order of memory, so that a watch sees it without gaps."""
-    return tensor.detach().permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+    data = tensor.detach()
+    data = torch.view_as_real(data.resolve_conj()) if data.is_complex() else data
+    return data.permute(sorted(range(data.dim()), key=data.stride, reverse=True))
