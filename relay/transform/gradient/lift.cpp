@@ -2,7 +2,7 @@
 
 #include <relay/op/op.h>
 #include <relay/support/error.h>
-#include <relay/transform/gradient/parts.h>
+#include <relay/transform/gradient/blocks.h>
 #include <relay/transform/op_calls.h>
 
 namespace relay::grad {
@@ -21,8 +21,6 @@ class FunctionLifter {
         [this](uint32_t id) { return primal(id); },
         [this](uint32_t id, uint32_t leaf) { return field_of(leaf_of(id, leaf), 0); });
     lifted_.resize(reverse_.size());
-    block_of_.assign(reverse_.size(), Reverse::kNone);
-    leaves_block_.assign(reverse_.size(), false);
     for (uint32_t id = 0; id < reverse_.size(); ++id) {
       const Type* type = reverse_.type(id);
       const bool constant = is_node(id) && (regions_->kind(id) == ExprKind::kConstant ||
@@ -30,8 +28,7 @@ class FunctionLifter {
       if (type != nullptr && !constant && reverse_.leaf_table().count(type) > 0)
         reverse_.set_varied(id);
     }
-    find_blocks();
-    find_what_leaves();
+    leaves_block_ = values_that_leave_blocks(reverse_);
   }
 
   FunctionRef run() { return lift_function(0); }
@@ -39,90 +36,6 @@ class FunctionLifter {
  private:
   bool is_node(uint32_t id) const { return id < regions_->num_nodes(); }
   bool is_operator_node(uint32_t id) const { return is_node(id) && reverse_.is_dataflow(id); }
-  bool is_structure(uint32_t id) const {
-    switch (regions_->kind(id)) {
-      case ExprKind::kTuple:
-      case ExprKind::kTupleGetItem:
-      case ExprKind::kConstant:
-      case ExprKind::kLiteral:
-      case ExprKind::kLet:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  // ---- Blocks ----------------------------------------------------------------------------------
-
-  // True for the branches of an if that is part of a block.
-  bool is_inside(uint32_t region) const {
-    for (;; region = regions_->region(region).parent) {
-      const uint32_t owner = regions_->region(region).owner;
-      if (owner == Reverse::kNone) return false;
-      if (regions_->kind(owner) == ExprKind::kFunction) return false;
-      if (reverse_.is_dataflow(owner)) return true;
-    }
-  }
-
-  void find_blocks() {
-    for (uint32_t region = 0; region < regions_->num_regions(); ++region) {
-      if (is_inside(region)) continue;
-      bool open = false;
-      for (const Regions::Step step : regions_->steps(region)) {
-        if (step.bind || is_structure(step.node)) continue;
-        if (!reverse_.is_dataflow(step.node)) {
-          open = false;
-          continue;
-        }
-        if (!open) ++blocks_;
-        open = true;
-        block_of_[step.node] = blocks_;
-        reverse_.set_owner(step.node, static_cast<uint32_t>(regions_->num_regions()) + blocks_);
-      }
-    }
-    // Owners of regions come before what is in them.
-    for (uint32_t region = 1; region < regions_->num_regions(); ++region) {
-      if (!is_inside(region)) continue;
-      for (uint32_t node : reverse_.nodes_of(region))
-        block_of_[node] = block_of_[regions_->region(region).owner];
-    }
-  }
-
-  void leaves(uint32_t id, uint32_t block) {
-    std::vector<uint32_t> work{id};
-    while (!work.empty()) {
-      id = work.back();
-      work.pop_back();
-      if (id == Reverse::kNone || !is_node(id)) continue;
-      if (const auto* projection = regions_->expr(id)->as<TupleGetItem>()) {
-        const uint32_t tuple = reverse_.target(id, 0);
-        const bool written = is_node(tuple) && regions_->kind(tuple) == ExprKind::kTuple;
-        work.push_back(written ? reverse_.target(tuple, projection->index()) : tuple);
-      } else if (regions_->kind(id) == ExprKind::kTuple) {
-        for (size_t i = 0; i < regions_->num_operands(id); ++i)
-          work.push_back(reverse_.target(id, i));
-      } else if (reverse_.is_dataflow(id) && block_of_[id] != block) {
-        leaves_block_[id] = true;
-      }
-    }
-  }
-
-  void find_what_leaves() {
-    for (uint32_t id = 0; id < regions_->num_nodes(); ++id) {
-      if (is_structure(id) || regions_->kind(id) == ExprKind::kFunction) continue;
-      const size_t operands =
-          regions_->kind(id) == ExprKind::kIf || regions_->kind(id) == ExprKind::kMatch
-              ? 1
-              : regions_->num_operands(id);
-      const uint32_t block = reverse_.is_dataflow(id) ? block_of_[id] : 0;
-      for (size_t i = 0; i < operands; ++i) leaves(reverse_.target(id, i), block);
-    }
-    for (uint32_t region = 1; region < regions_->num_regions(); ++region) {
-      const uint32_t owner = regions_->region(region).owner;
-      leaves(reverse_.result_of(region), is_inside(region) ? block_of_[owner] : 0);
-    }
-  }
-
   // ---- Values ----------------------------------------------------------------------------------
 
   TypeRef declared(const Type* type, const TypeRef& annotation) {
@@ -241,7 +154,7 @@ class FunctionLifter {
         code.bind(VarRef(var->as<Var>()), lifted_[regions_->operand(step.node, 0)]);
         continue;
       }
-      if (is_structure(step.node)) continue;
+      if (is_structure(regions_->kind(step.node))) continue;
       if (reverse_.is_dataflow(step.node)) {
         block.push_back(step.node);
         continue;
@@ -407,9 +320,7 @@ class FunctionLifter {
   Reverse reverse_;
   const Regions* regions_;
   std::vector<ExprRef> lifted_;
-  std::vector<uint32_t> block_of_;  // from 1 on
   std::vector<bool> leaves_block_;
-  uint32_t blocks_ = 0;
   Code* code_ = nullptr;
   VarRef tape_;
   VarRef before_;  // the tape of the last entry
@@ -419,67 +330,6 @@ class FunctionLifter {
 
 FunctionRef Lifting::lift(const Function& function) {
   return FunctionLifter(*this, function).run();
-}
-
-ExprRef Lifting::global(const GlobalVar& var) {
-  auto [entry, fresh] = names_.try_emplace(var.name());
-  if (fresh) {
-    entry->second = target_.fresh_name(var.name().str() + "_grad");
-    target_.add_function(entry->second, make_function({}, make_tuple(std::vector<ExprRef>())));
-    work_.push_back(var.name());
-  }
-  return make_global_var(entry->second, var.span());
-}
-
-void Lifting::write_functions() {
-  while (!work_.empty()) {
-    const Name name = work_.back();
-    work_.pop_back();
-    FunctionRef lifted = lift(*whole_.function(name));
-    target_.update_function(names_.at(name), std::move(lifted));
-  }
-}
-
-FunctionRef lifted_gradient(const Module& whole, const Name& name, Module& module,
-                            const GradientForm& form) {
-  using Walk = LiftedTypes::Walk;
-  const FunctionRef function(whole.function(name));
-  Lifting lifting(whole, module);
-  LiftedTypes& types = lifting.types();
-  const TypeRef type(function->body()->type());
-  Code code;
-  const TypeRef unit = TupleType::make({});
-  const ExprRef end = make_function({}, make_tuple(std::vector<ExprRef>()), unit);
-  VarRef tape = make_var("tape", LiftedTypes::tape());
-  code.bind(tape, make_ref_create(end));
-  const FunctionRef forward = lifting.lift(*function);
-  lifting.write_functions();
-  std::vector<VarRef> params;
-  std::vector<ExprRef> args;
-  for (const VarRef& param : function->params()) {
-    params.push_back(make_var(param->name(), TypeRef(param->type()), param->span()));
-    args.push_back(types.walk(Walk::kLift, TypeRef(param->type()), params.back(), {}, code));
-  }
-  const std::vector<ExprRef> lifted = args;
-  args.push_back(tape);
-  VarRef result = code.bind(make_call(forward, args, {}, {}, function->body()->span()), "result");
-  if (form.from_result) params.push_back(make_var("g", type));
-  types.walk(form.from_result ? Walk::kSeedFrom : Walk::kSeed, type, result,
-             form.from_result ? ExprRef(params.back()) : ExprRef(), code);
-  VarRef back = code.bind(make_ref_read(tape), "back");
-  code.bind(make_call(back, std::vector<ExprRef>()));
-  const std::vector<bool> chosen = chosen_params(*function, form);
-  std::vector<ExprRef> gradients;
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (!chosen[i]) continue;
-    gradients.push_back(
-        types.walk(Walk::kGradient, TypeRef(function->params()[i]->type()), lifted[i], {}, code));
-  }
-  ExprRef value;
-  if (form.with_value) value = types.walk(Walk::kPrimal, type, result, {}, code);
-  return make_function(std::move(params),
-                       code.finish(result_in_form(form, value, std::move(gradients))), {},
-                       function->type_params(), {}, function->attrs(), function->span());
 }
 
 }  // namespace relay::grad
