@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include <relay/lower/contraction_parts.h>
 #include <relay/lower/scalars.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -88,33 +89,6 @@ class Planner {
     return result;
   }
 
-  static std::vector<ScalarRef> loads_in(const ScalarRef& root) {
-    std::vector<ScalarRef> loads;
-    if (root->kind == ScalarKind::kLoad) loads.push_back(root);
-    std::unordered_set<const ScalarNode*> seen;
-    for (const ScalarNode* node : te::post_order({&root, 1})) {
-      for (const ScalarRef& arg : node->args) {
-        if (arg->kind == ScalarKind::kLoad && seen.insert(arg.get()).second) loads.push_back(arg);
-      }
-    }
-    return loads;
-  }
-
-  static bool uses_axes(const ScalarRef& root) {
-    for (const ScalarNode* node : te::post_order({&root, 1})) {
-      if (node->kind == ScalarKind::kIndex) return true;
-    }
-    return false;
-  }
-
-  static ScalarRef replace(const ScalarRef& root, const ScalarNode* load, uint32_t var) {
-    ScalarRef placeholder = te::placeholder(var, load->dtype).ref();
-    ScalarRewriter rewrite([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
-      return node.get() == load ? placeholder : ScalarRef();
-    });
-    return rewrite(root);
-  }
-
   // `group`: the rows or the columns.
   Factor factor(const ScalarRef& value, const AxisGroup& group) {
     Factor result;
@@ -122,7 +96,7 @@ class Planner {
     std::vector<ScalarRef> loads = loads_in(value);
     if (loads.size() != 1) return result;
     const lower::Buffer& buffer = contraction_.buffers[static_cast<size_t>(loads[0]->tensor.index)];
-    ScalarRef of_load = replace(value, loads[0].get(), plan_.num_vars);
+    ScalarRef of_load = with_placeholder(value, loads[0].get(), plan_.num_vars);
     if (uses_axes(of_load)) return result;
     result.load = linear_load(loads[0]);
     result.packed = packed_load(loads[0], buffer, group, plan_.batch);
@@ -208,7 +182,7 @@ class Planner {
       std::optional<Dim> stride = plan_.columns.stride_of(load->offset);
       if (!stride || !(stride->is_int(0) || stride->is_int(1))) continue;
       uint32_t var = plan_.num_vars++;
-      plan_.epilogue = replace(plan_.epilogue, ref.get(), var);
+      plan_.epilogue = with_placeholder(plan_.epilogue, ref.get(), var);
       plan_.tile_loads.push_back({*load, var, stride->is_int(1)});
     }
     const Buffer& out = contraction_.buffers[static_cast<size_t>(contraction_.out)];
@@ -322,30 +296,6 @@ class Planner {
     return std::clamp<int64_t>((registers - 1) / (rows + 1), 1, 8);
   }
 
-  static Cut cut_known(int64_t count, int64_t most) {
-    Cut cut;
-    cut.known = true;
-    int64_t pieces = std::max<int64_t>(1, (count + most - 1) / most);
-    cut.size = std::max<int64_t>(1, (count + pieces - 1) / pieces);
-    int64_t small = cut.size - 1;
-    cut.pieces = count == 0 ? 0 : pieces;
-    cut.more = count - small * pieces;
-    return cut;
-  }
-  static Cut cut_unknown(Dim count, int64_t size) {
-    Cut cut;
-    cut.size = size;
-    cut.pieces = ceil_div(count, size);
-    cut.more = cut.pieces;
-    return cut;
-  }
-  // Pieces that a packed operand prescribes.
-  static Cut cut_panels(Dim count, int64_t size) {
-    Cut cut = cut_unknown(count, size);
-    cut.known = count.is_int();
-    if (cut.known) cut.rest = count.as_int() % size;
-    return cut;
-  }
   Cut cut_rows(int64_t most) const {
     Dim rows = plan_.rows.extent;
     if (plan_.lhs_packed) {

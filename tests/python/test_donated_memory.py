@@ -1,0 +1,105 @@
+"""Arguments that are given away: results lie in their memory."""
+
+import numpy as np
+import pytest
+
+import relay
+
+WEIGHTS = "(Tensor[(1000), float32], Tensor[(3, 4), float32])"
+FIRST = f"def @main(%n: float32) -> {WEIGHTS} {{ (ones(shape=[1000], dtype=\"float32\") * %n, zeros(shape=[3, 4], dtype=\"float32\") + %n) }}"
+STEP = f"def @main(%p: {WEIGHTS}, %g: Tensor[(1000), float32]) {{ (%p.0 - %g * 0.5f, tanh(%p.1)) }}"
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_results_lie_in_donated_memory():
+    first, step = relay.compile(relay.parse(FIRST)), relay.compile(relay.parse(STEP), donate="p")
+    kept = relay.compile(relay.parse(STEP))
+    weights, slope = first(np.float32(2)), np.arange(1000, dtype="float32")
+    for _ in range(5):
+        wanted, places = kept(weights, slope), [address(part) for part in weights]
+        weights = step(weights, slope)
+        assert [address(part) for part in weights] == places
+        for part, expected in zip(weights, wanted):
+            np.testing.assert_array_equal(part, expected)
+
+
+STATE = "Tensor[(64, 8), float32]"
+LOOP = f"""
+def @layer(%cache: ({STATE}, {STATE}), %i: int32, %x: Tensor[(1, 8), float32]) -> (Tensor[(1, 8), float32], ({STATE}, {STATE})) {{
+  let %keys = scatter_nd(%cache.0, reshape(%i, newshape=[1, 1]), %x, mode="update");
+  let %values = scatter_nd(%cache.1, reshape(%i, newshape=[1, 1]), %x * 2f, mode="update");
+  (sum(%keys, axis=[0], keepdims=True) * 0.5f + sum(%values, axis=[0], keepdims=True) * 0.25f, (%keys, %values))
+}}
+def @step(%caches: (({STATE}, {STATE}), ({STATE}, {STATE})), %i: int32, %x: Tensor[(1, 8), float32]) {{
+  let %a = @layer(%caches.0, %i, %x);
+  let %b = @layer(%caches.1, %i, %a.0);
+  (%b.0, (%a.1, %b.1))
+}}
+def @main(%caches: (({STATE}, {STATE}), ({STATE}, {STATE})), %i: int32, %n: int32, %x: Tensor[(1, 8), float32])
+    -> (Tensor[(1, 8), float32], (({STATE}, {STATE}), ({STATE}, {STATE}))) {{
+  if (%i < %n) {{
+    let %r = @step(%caches, %i, %x);
+    @main(%r.1, %i + 1, %n, %r.0)
+  }} else {{ (%x, %caches) }}
+}}
+"""
+
+
+def test_a_loop_over_nested_tuples_writes_in_place():
+    mod = relay.parse(LOOP)
+    run, x = relay.compile(mod, donate="caches"), np.ones((1, 8), "float32")
+    caches = tuple((np.zeros((64, 8), "float32"), np.zeros((64, 8), "float32")) for _ in range(2))
+    expected = relay.evaluate(mod, caches, 0, 6, x)
+    y, caches = run(caches, 0, 3, x)
+
+    def places():
+        return sorted(address(part) for pair in caches for part in pair)
+
+    # A step that copied a cache would leave it elsewhere: the old one lives until the new one is there.
+    before = places()
+    y, caches = run(caches, 3, 6, y)
+    assert places() == before
+    np.testing.assert_allclose(y, expected[0], rtol=1e-6)
+    for ours, theirs in zip(caches, expected[1]):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_arrays_that_a_caller_made_are_left_alone():
+    step = relay.compile(relay.parse(STEP), donate=[0, "g"])
+    weights, slope = (np.ones(1000, "float32"), np.ones((3, 4), "float32")), np.full(1000, 2, "float32")
+    step(weights, slope)
+    assert (weights[0] == 1).all() and (weights[1] == 1).all() and (slope == 2).all()
+
+
+def test_parts_of_results_are_left_alone():
+    run = relay.compile(relay.parse("def @main(%x: Tensor[(3), float32]) { %x * 2f }"), donate=0)
+    whole = relay.compile(relay.parse("def @main(%x: Tensor[(6), float32]) { %x + 1f }"))(np.zeros(6, "float32"))
+    run(whole[:3])
+    assert (whole == 1).all()
+
+
+def test_old_names_of_donated_memory_stay_readable():
+    first, step = relay.compile(relay.parse(FIRST)), relay.compile(relay.parse(STEP), donate="p")
+    weights = first(np.float32(1))
+    views = [part[1:] for part in weights]
+    for _ in range(3):
+        weights = step(weights, np.zeros(1000, "float32"))
+    del weights
+    assert np.isfinite(views[0]).all() and np.isfinite(views[1]).all()
+
+
+def test_memory_that_two_arguments_share_is_not_donated():
+    run = relay.compile(relay.parse("def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) { %x * 2f + %y }"), donate="x")
+    x = relay.compile(relay.parse("def @main(%n: float32) { ones(shape=[3], dtype=\"float32\") * %n }"))(np.float32(1))
+    with pytest.raises(ValueError, match="two arguments share memory"):
+        run(x, x)
+    np.testing.assert_array_equal(run(x, x.copy()), [3, 3, 3])
+
+
+@pytest.mark.parametrize("donate, message", [("q", "no parameter q"), (2, "no parameter at position 2"), (-1, "position -1"), ([None], "names and positions")])
+def test_what_is_donated_exists(donate, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        relay.compile(relay.parse(STEP), donate=donate)
