@@ -1,0 +1,88 @@
+"""Graph modules that share arrays, the debug executor's folder, and what scripts of tuners ask for."""
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import auto_scheduler, relay
+from tvm.contrib import graph_executor
+from tvm.contrib.debugger import debug_executor
+from tvm.relay.backend import te_compiler
+
+
+@pytest.fixture(scope="module")
+def lib():
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+    return relay.build(tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple([x + y, x * y]))), "llvm")
+
+
+def filled(value, dtype="float32"):
+    return tvm.nd.array(np.full((2, 3), value, dtype))
+
+
+def test_inputs_and_outputs_without_copies(lib):
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    x, total = filled(1), filled(0)
+    module.set_input_zero_copy("x", x)
+    module.set_input(y=filled(2))
+    module.set_output_zero_copy(0, total)
+    module.run()
+    assert (total.numpy() == 3).all() and (module.get_output(1).numpy() == 2).all()
+    x.copyfrom(np.full((2, 3), 5, "float32"))
+    module.run()
+    assert (total.numpy() == 7).all() and (module.get_output(1).numpy() == 10).all()
+    module.module["set_input_zero_copy"]("y", filled(4))
+    module.run()
+    assert (total.numpy() == 9).all()
+
+
+def test_arrays_that_cannot_be_shared(lib):
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    with pytest.raises(TypeError, match="takes a tvm.nd.array, not ndarray"):
+        module.set_input_zero_copy("x", np.zeros((2, 3), "float32"))
+    with pytest.raises(TypeError, match="input 'x' is float32, the array float64: only set_input converts"):
+        module.set_input_zero_copy("x", filled(0, "float64"))
+    with pytest.raises(ValueError, match="no input 'z'"):
+        module.set_input_zero_copy("z", filled(0))
+    with pytest.raises(TypeError, match="takes a tvm.nd.array, not list"):
+        module.set_output_zero_copy(0, [1.0])
+    with pytest.raises(IndexError, match="output -1"):
+        module.set_output_zero_copy(-1, filled(0))
+
+
+def test_the_folder_of_the_debug_executor(lib, tmp_path):
+    module = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu(), dump_root=str(tmp_path))
+    module.set_input(x=filled(1), y=filled(2))
+    module.run()
+    folder = tmp_path / "_tvmdbg_device_CPU_0"
+    assert sorted(path.name for path in folder.iterdir()) == ["_tvmdbg_graph_dump.json", "output_tensors.params"]
+    assert (folder / "_tvmdbg_graph_dump.json").read_text() == lib.get_graph_json()
+    outputs = tvm.runtime.load_param_dict((folder / "output_tensors.params").read_bytes())
+    assert (outputs["output_0"].numpy() == 3).all() and (outputs["output_1"].numpy() == 2).all()
+    module.exit()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scheduler_without_tasks(tmp_path, lib):
+    tasks, weights = auto_scheduler.extract_tasks(tvm.IRModule(), {}, "llvm")
+    log = tmp_path / "log.json"
+    options = auto_scheduler.TuningOptions(num_measure_trials=4, runner=auto_scheduler.LocalRunner(repeat=1), measure_callbacks=[auto_scheduler.RecordToFile(str(log))])
+    auto_scheduler.TaskScheduler(tasks, weights).tune(options)
+    assert log.read_text() == ""
+    with pytest.raises(NotImplementedError, match="extract_tasks gives no tasks"):
+        auto_scheduler.TaskScheduler(["a task"])
+
+
+def test_the_cache_of_kernels_is_empty():
+    te_compiler.get().clear()
+    assert te_compiler.get() is te_compiler.get() and te_compiler.get().items() == []
+
+
+def test_extents_are_asked_for_their_class():
+    extents = relay.TensorType((relay.Any(), 2)).shape
+    assert isinstance(extents[0], relay.Any) and not isinstance(extents[1], relay.Any) and isinstance(extents[0], relay.ty.Any)
+
+
+def test_targets_by_device():
+    assert tvm.target.Target.canon_target({tvm.cpu(): "llvm -mcpu=skylake-avx512"}).mcpu == "skylake-avx512"
+    assert tvm.target.Target.canon_target(["llvm"]).kind.name == "llvm"
