@@ -270,7 +270,9 @@ std::string pattern_number_text(double value) {
 
 // Dtypes have no quotes here, so that they stay dtypes; floats look like floats.
 std::string pattern_value_text(const AttrValue& value) {
-  if (const auto* dtype = value.get<DType>()) return std::string(dtype->name());
+  // A dtype that is left open is an empty text, as it was written.
+  if (const auto* dtype = value.get<DType>())
+    return dtype->valid() ? std::string(dtype->name()) : "\"\"";
   if (const auto* number = value.get<double>()) {
     std::string text = pattern_number_text(*number);
     bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;

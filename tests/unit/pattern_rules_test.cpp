@@ -143,13 +143,14 @@ TEST(RuleText, ReadsWhatItPrints) {
     rule g: sum(%x, axis=[0]) => sum(%x, axis=[1], keepdims=True) where static(%x), scalar(%x);
     rule h: cast(%x) => cast(%x, dtype=%x.dtype) where dtype(%x) in (int8, float32), %x.dtype == "int8";
     rule i: power(%x, (%c = const)) => -1.5 where constant(%c), integer(%x), not rank(%x) > 1.5;
+    rule j: cast(%x, dtype="") => %x;
   )";
   Rules rules = parse_rules("t", text);
-  ASSERT_EQ(rules.rules.size(), 8u);
+  ASSERT_EQ(rules.rules.size(), 9u);
   std::string printed = rules_text(rules.rules);
   Rules again = parse_rules("t", printed);
-  ASSERT_EQ(again.rules.size(), 8u);
-  for (size_t i = 0; i < 8; ++i)
+  ASSERT_EQ(again.rules.size(), 9u);
+  for (size_t i = 0; i < 9; ++i)
     EXPECT_TRUE(rules_equal(rules.rules[i], again.rules[i])) << printed;
   EXPECT_EQ(rules_text(again.rules), printed);
   EXPECT_FALSE(rules_equal(rules.rules[0], rules.rules[1]));
