@@ -20,7 +20,6 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-8, 1e30, math.inf, -math.inf
 ABSENT = {
     "imag": "no dtype of Relay is complex",
     "fft": "no dtype of Relay is complex: relay.numpy.fft gives spectra as pairs",
-    "linalg": "no eigenvalues and singular values (eigh, svd, qr, pinv, matrix_rank): relay.numpy.linalg has the rest",
 }
 STANDARD = """
 abs acos acosh add all any arange argmax argmin argsort asarray asin asinh astype atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or

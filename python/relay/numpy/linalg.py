@@ -1,4 +1,4 @@
-"""The array API standard's extension `linalg`, but for eigenvalues and singular values."""
+"""The array API standard's extension `linalg`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import math
 from ._common import Any, axes_of, emit, floating, lift, operation, scalar_like
 from .creation import eye
 from .linear import cross, diagonal, matmul, outer, tensordot, trace, vecdot
-from .manipulation import broadcast_to, matrix_transpose
+from .manipulation import broadcast_to, expand_dims, matrix_transpose
 from .reductions import max as _max, min as _min, sum as _sum
 from .solve import cholesky, det, inv, slogdet, solve
+from .spectra import EighResult, QRResult, SVDResult, eigh, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "outer", "slogdet", "solve", "tensordot",
-    "trace", "vecdot", "vector_norm",
+    "EighResult", "QRResult", "SVDResult", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
+    "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -39,12 +40,15 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 @operation
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:  # noqa: A002
-    """The norm of matrices: "fro", 1, -1, inf or -inf. Raises NotImplementedError for those of singular values."""
+    """The norm of matrices: "fro", "nuc" (the sum of singular values), 2 and -2 (the greatest and the least one), 1, -1, inf or -inf."""
     value = floating(x)
     if ord == "fro":
         return vector_norm(value, axis=(-2, -1), keepdims=keepdims)
+    if ord in ("nuc", 2, -2):
+        found = {"nuc": _sum, 2: _max, -2: _min}[ord](svdvals(value), -1)
+        return expand_dims(expand_dims(found, -1), -1) if keepdims else found
     if ord not in (1, -1, math.inf, -math.inf):
-        raise NotImplementedError(f"the norm {ord!r} needs singular values")
+        raise ValueError(f'ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf, not {ord!r}')
     added = -2 if ord in (1, -1) else -1
     sums = _sum(emit("abs", value), added, keepdims=True)
     found = (_max if ord > 0 else _min)(sums, (-2, -1), keepdims=keepdims)
