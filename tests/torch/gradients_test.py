@@ -77,3 +77,17 @@ def test_dropout_runs_in_pytorch_and_the_rest_is_compiled():
     torch.manual_seed(1)
     for a, b in zip(got, gradients(model, model, x)):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(causal):
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, dropout=0.0)
+            self.mask = torch.nn.Transformer.generate_square_subsequent_mask(6) if causal else None
+
+        def forward(self, x):
+            return self.layer(x, src_mask=self.mask, is_causal=causal) * torch.linspace(-1, 1, 16)
+
+    agree(Attention(), torch.randn(2, 6, 16))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core import Expr
 from .context import Context, Value
-from .neural import convolved
+from .neural import attended, convolved
 from .registry import converter
 
 __all__: list[str] = []
@@ -82,3 +82,15 @@ def _group_norm(c: Context, grad_out: Value, input: Value, mean: Value, rstd: Va
     others = [axis for axis in range(input.rank) if axis != 1]
     scale = c.call("sum", c.call("multiply", grad_out, c.reshape(normal, input.shape)), axis=others) if output_mask[1] else None
     return (c.reshape(data, input.shape) if output_mask[0] else None), scale, (c.call("sum", grad_out, axis=others) if output_mask[2] else None)
+
+
+@converter("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")
+def _attention(c: Context, grad_out: Value, query: Value, key: Value, value: Value, dropout_p: float, is_causal: bool, attn_mask: Any,
+               scale: Any) -> Any:  # fmt: skip
+    if dropout_p:
+        raise NotImplementedError("dropout in attention")
+
+    def forward(q: Value, k: Value, v: Value) -> Expr:
+        return attended(c, q, k, v, attn_mask, is_causal, scale)
+
+    return c.gradients(forward, [query, key, value], grad_out)

@@ -151,6 +151,11 @@ def _attention(c: Context, query: Value, key: Value, value: Value, attn_mask: An
                enable_gqa: bool) -> Any:  # fmt: skip
     if dropout_p:
         raise NotImplementedError("dropout in attention; call eval() on the model")
+    return attended(c, query, key, value, attn_mask, is_causal, scale)
+
+
+def attended(c: Context, query: Value, key: Value, value: Value, attn_mask: Any, is_causal: bool, scale: Any) -> Expr:
+    """Attention without dropout."""
     # Keys and queries may be given without a dimension of heads; Relay's operator has one.
     parts = [part.expr if part.rank > 2 else c.call("expand_dims", part, axis=0) for part in (query, key, value)]
     mask = c.const(True, "bool") if attn_mask is None else attn_mask.expr if attn_mask.dtype == "bool" else c.cast(attn_mask, c.dtype)
