@@ -52,6 +52,8 @@ class Application:
         self.stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._live(receive, send)
         if scope["type"] != "http":
             raise RuntimeError(f"no {scope['type']} here")
         begin = time.perf_counter()
@@ -76,6 +78,15 @@ class Application:
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Says yes to servers that ask at their start and end."""
+        while True:
+            kind = (await receive())["type"]
+            self.stopping = kind == "lifespan.shutdown"
+            await send({"type": f"{kind}.complete"})
+            if self.stopping:
+                return
 
     async def _answer(self, path: list[str], scope: Scope, receive: Receive) -> Answer:
         method = scope["method"]

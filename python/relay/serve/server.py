@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -146,6 +147,9 @@ async def _serve(models: Sequence[str], options: Options, ready: Callable[[str],
             raise ModelError(error.message) from None
     for note in repository.notes:
         print(f"note: {note}", file=sys.stderr)
+    # What is there now stays: it is not looked at again and again for garbage, and does not put off the collection of requests.
+    gc.collect()
+    gc.freeze()
     listener = _socket(options)
     server = _Server(_config(application, options))
 
