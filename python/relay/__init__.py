@@ -127,12 +127,12 @@ if TYPE_CHECKING:
         jit as jit, scan as scan, stop_gradient as stop_gradient, switch as switch, u8 as u8, u16 as u16, u32 as u32, u64 as u64, while_loop as while_loop,
     )  # fmt: skip
     from . import (
-        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, functions as functions, instrument as instrument, llm as llm, numpy as numpy, optim as optim, qnn as qnn, quantize as quantize, serve as serve, sparse as sparse, te as te,
+        analysis as analysis, codegen as codegen, dataflow_pattern as dataflow_pattern, display as display, frontend as frontend, functions as functions, instrument as instrument, llm as llm, numpy as numpy, optim as optim, qnn as qnn, quantize as quantize, ray as ray, serve as serve, sparse as sparse, te as te,
         transform as transform, tree as tree,
     )  # fmt: skip
 
 # Names that are found when they are first used.
-_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "serve", "sparse", "llm", "functions", "numpy", "tree"}
+_LAZY = {"analysis", "codegen", "dataflow_pattern", "frontend", "qnn", "transform", "instrument", "display", "te", "optim", "quantize", "ray", "serve", "sparse", "llm", "functions", "numpy", "tree"}
 # Those of them that are members of `functions`, which imports NumPy.
 _FUNCTIONS = frozenset({
     "Array", "TraceError", "bf16", "cond", "dynamic_slice", "dynamic_update_slice", "f16", "f32", "f64", "fori", "fori_loop", "function", "i8", "i16", "i32",

@@ -53,6 +53,8 @@ def reason(block: docs_blocks.Block) -> str | None:
         return "PyTorch is not installed; `make torch` runs it (tests/torch/guide_test.py)"
     if block.document.name == "language-models.md":
         return "a model of 98 MB is not at hand; tests/llm has tests of what it does"
+    if block.document.name == "many-machines.md" and not all(map(importlib.util.find_spec, ("ray", "pyarrow", "orjson"))):
+        return "the packages of the extra relay-lang[ray] are not installed"
     if block.document.name == "serving.md" and not all(map(importlib.util.find_spec, ("uvicorn", "httptools", "uvloop", "orjson"))):
         return "the packages of the extra relay-lang[serve] are not installed"
     if not LIBRARIES and LINKS.search(block.code):
