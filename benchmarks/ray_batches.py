@@ -77,6 +77,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 3], choices=[1, 3])
     parser.add_argument("--by", nargs="+", default=["infer_parquet", "Ray Data", "killed"])
     options = parser.parse_args()
+    options.rows -= options.rows % 4  # four files
     module, _ = relay.frontend.from_onnx(options.model)
     executable = relay.compile(module, threads=1)
     name = executable.parameters[0][0]

@@ -2,7 +2,10 @@
 
 import sys
 
+import numpy as np
 import pytest
+
+import relay
 
 LONG = """
 import sys, threading, time, os, signal
@@ -184,3 +187,30 @@ print(x + 1.0)
     lines = out.splitlines()
     why = "relay was imported in this process before and cannot be initialised again: leave relay and its modules in sys.modules, or start a new process"
     assert lines[:2] == [why] * 2 and "add" in out
+
+
+def test_a_process_adds_little_to_the_weights_of_a_read_only_file(python, tmp_path):
+    path = tmp_path / "model.rlx"
+    x = relay.var("x", shape=(1, 1024))
+    weights = np.random.default_rng(0).standard_normal((8192, 1024)).astype("float32")  # 32 MiB
+    relay.compile(relay.IRModule.from_expr(relay.Function([x], relay.nn.dense(x, relay.const(weights))))).save(path)
+    path.chmod(0o444)
+    text = f"""
+import numpy as np, relay
+
+def own():
+    words = open("/proc/self/status").read().split()
+    return int(words[words.index("RssAnon:") + 1])  # KiB that no file backs
+
+x = np.ones((1, 1024), "float32")
+small = relay.compile(relay.parse("def @main(%x: Tensor[(1, 1024), float32]) {{ %x + 1f }}"), threads=1)
+small(x)
+before = own()
+run = relay.load({str(path)!r}, threads=1)
+run(x)
+run(x)
+print(own() - before, run(x).sum())
+"""
+    grown, total = python(text).split()
+    assert abs(float(total) - weights.sum()) < 1
+    assert int(grown) < 0.05 * weights.nbytes / 1024

@@ -334,6 +334,29 @@ def test_batches(tmp_path: Path) -> None:
     assert server.stop() == (0, "")
 
 
+def test_batches_where_the_type_does_not_say_the_rows(tmp_path: Path) -> None:
+    text = "def @main(%x: Tensor[(n, 4), float32]) -> Tensor[(?, 4), float32] { nn.relu(%x) }"
+    server = Server(tmp_path, {"open": text}, "--batch", "n:4", "--batch-wait", "60s")
+    answers: list[Any] = []
+    rows = [np.full((1, 4), i, "float32") for i in range(4)]
+    threads = [threading.Thread(target=lambda x=x: answers.append(server.infer("open", tensor("x", "FP32", x)))) for x in rows]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer["outputs"][0]["data"][0] for _, answer in answers) == [0, 1, 2, 3]
+    assert 'relay_batch_rows_sum{model="open"} 4\nrelay_batch_rows_count{model="open"} 1\n' in server.ask("GET", "/metrics")[1]
+    assert server.stop() == (0, "")
+
+
+def test_a_dimension_that_a_model_does_not_have(tmp_path: Path) -> None:
+    server = Server(tmp_path, {"rows": ROWS}, "--batch", "batch")
+    code, errors = server.stop()
+    assert code == 0 and errors == (
+        "note: rows: x is (n, 4) and does not have the dimension batch once: requests cannot be batched along it; its requests run one by one\n"
+    )
+
+
 def test_rows_that_depend_on_others_are_not_batched(tmp_path: Path) -> None:
     server = Server(tmp_path, {"mixed": MIXED}, "--batch", "n")
     assert server.infer("mixed", tensor("x", "FP32", X))[0] == 200

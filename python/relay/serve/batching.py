@@ -45,10 +45,14 @@ class Request:
         self.arrays, self.key, self.rows, self.future, self.arrived, self.ends = arrays, key, rows, future, arrived, ends
 
 
-def _axis(tensor: Tensor, dimension: str) -> int:
+def _axis(tensor: Tensor, dimension: str, unknown: bool = False) -> int:
+    """Where the dimension is; for an output with `unknown`, the first one where its type does not say. `Axes` then tries if that is right."""
     axes = [axis for axis, extent in enumerate(tensor.shape) if extent == dimension]
+    if unknown and not axes and tensor.shape[:1] == (None,):
+        return 0
     if len(axes) != 1:
-        raise ModelError(f"{tensor.name} does not have the dimension {dimension} once: requests cannot be batched along it")
+        shape = ", ".join("?" if extent is None else str(extent) for extent in tensor.shape)
+        raise ModelError(f"{tensor.name} is ({shape}) and does not have the dimension {dimension} once: requests cannot be batched along it")
     return axes[0]
 
 
@@ -64,7 +68,7 @@ class Axes:
 
     def __init__(self, model: Model, dimension: str) -> None:
         self.inputs = [_axis(tensor, dimension) for tensor in model.inputs]
-        self.outputs = [_axis(tensor, dimension) for tensor in model.outputs]
+        self.outputs = [_axis(tensor, dimension, True) for tensor in model.outputs]
         if not self.inputs:
             raise ModelError(f"{model.name} has no inputs to batch")
         self._try(model, dimension)
@@ -78,7 +82,9 @@ class Axes:
         except relay.RelayError as error:
             raise ModelError(f"{model.name} cannot be tried on made-up arrays, so it is not known if its rows are independent:\n{error}") from None
         for output, axis, whole in zip(model.outputs, self.outputs, together):
-            alone = np.concatenate([part[model.outputs.index(output)] for part in parts], axis)
+            own = [part[model.outputs.index(output)] for part in parts]
+            one = (*whole.shape[:axis], 1, *whole.shape[axis + 1 :])
+            alone = np.concatenate(own, axis) if all(part.shape == one for part in own) else own[0]
             if alone.shape != whole.shape or not _close(alone, whole):
                 raise ModelError(f"{output.name} of {model.name}: the result of a row depends on others along {dimension}, so requests cannot be batched")
 
@@ -184,6 +190,9 @@ class Batcher:
         arrays = [np.concatenate(parts, axis) for parts, axis in zip(zip(*(request.arrays for request in requests)), self.axes.inputs)]
         outputs = self.model.run(arrays, timeout)
         seconds = time.perf_counter() - begin
+        rows = sum(request.rows for request in requests)
+        if any(output.shape[axis] != rows for output, axis in zip(outputs, self.axes.outputs)):
+            raise ModelError("a result does not have a row for each row of the batch")  # then each request runs alone
         results, at = [], 0
         for request in requests:
             results.append(Axes.cut(outputs, self.axes.outputs, at, at + request.rows))
