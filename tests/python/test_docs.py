@@ -45,10 +45,6 @@ LINKS = re.compile(r"build/lib\b| -shared | --plugin ")
 
 def reason(block: docs_blocks.Block) -> str | None:
     """Why a block is not run; None if it is."""
-    if block.language == "text" and block.after == "python":
-        return None
-    if block.language == "cpp" and block.document.name in EXCERPTS:
-        return EXCERPTS[block.document.name]
     if block.document.name == "pytorch.md" and importlib.util.find_spec("torch") is None:
         return "PyTorch is not installed; `make torch` runs it (tests/torch/guide_test.py)"
     if block.document.name == "language-models.md":
@@ -57,6 +53,10 @@ def reason(block: docs_blocks.Block) -> str | None:
         return "the packages of the extra relay-lang[ray] are not installed"
     if block.document.name == "serving.md" and not all(map(importlib.util.find_spec, ("uvicorn", "httptools", "uvloop", "orjson"))):
         return "the packages of the extra relay-lang[serve] are not installed"
+    if block.language == "text" and block.after == "python":
+        return None
+    if block.language == "cpp" and block.document.name in EXCERPTS:
+        return EXCERPTS[block.document.name]
     if not LIBRARIES and LINKS.search(block.code):
         return "the libraries are not in the wheel; the tests of the build tree run it"
     return NOTHING_TO_RUN.get(block.language) or NOT_RUN.get((block.document.name, block.code.split("\n")[0]))
