@@ -232,6 +232,12 @@ class Writer {
     end();
   }
 
+  void write_stmt(const lower::Repeat& repeat) {
+    out_ += "repeat\n";
+    write_block(repeat.body);
+  }
+  void write_stmt(const lower::NextTurn&) { out_ += "again\n"; }
+
   void write_body(const lower::Nest& nest) {
     buffers(nest.buffers);
     write_part(nest);
@@ -257,7 +263,7 @@ class Writer {
     }
   }
   void write_part(const lower::Nest& nest) {
-    out_ += "nest\n";
+    out_ += nest.rounds_each ? "nest rounding each\n" : "nest\n";
     write_block(nest.body);
   }
   void write_part(const lower::Contraction& body) {

@@ -23,6 +23,8 @@ void for_each_block_stmt(Block& block, const Visit& visit) {
     } else if (auto* branch = std::get_if<If>(&stmt.node)) {
       for_each_block_stmt(branch->then_block, visit);
       for_each_block_stmt(branch->else_block, visit);
+    } else if (auto* repeat = std::get_if<Repeat>(&stmt.node)) {
+      for_each_block_stmt(repeat->body, visit);
     }
   }
 }

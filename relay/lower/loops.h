@@ -108,8 +108,18 @@ struct Check {
   te::ScalarRef index{}, extent{};
 };
 
+/// Runs its body once, and again each time the body comes to a `NextTurn`. Such a loop may be endless,
+/// so the kernel leaves it when it has failed or when its run is stopped from outside. Not inside
+/// of a vector loop.
+struct Repeat {
+  Block body;
+};
+
+/// Begins the body of the innermost Repeat around it once more. The last statement of its block.
+struct NextTurn {};
+
 struct Stmt {
-  std::variant<For, Let, Set, Accumulate, Store, If, Check> node;
+  std::variant<For, Let, Set, Accumulate, Store, If, Check, Repeat, NextTurn> node;
 };
 
 /// A kernel as loops. Its scalars hold no kFold nodes (folds have become loops) and no placeholders
@@ -121,6 +131,9 @@ struct Nest {
   uint32_t num_vars = 0;  // register ids are below
   /// No element is stored twice: a store comes after all loads of its own point.
   bool stores_apart = false;
+  /// Additions and multiplications are rounded one by one, so that comparisons of their results
+  /// decide as they do in the direct evaluator.
+  bool rounds_each = false;
 };
 
 /// A sum of products: out[b…, m…, n…] = epilogue(Σ over k… of lhs · rhs). The index maps tell which

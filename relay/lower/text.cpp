@@ -159,6 +159,11 @@ class Text {
       }
     } else if (const auto* check = std::get_if<Check>(&stmt.node)) {
       line(depth, "check " + scalar(check->condition) + " or \"" + check->message + "\"");
+    } else if (const auto* repeat = std::get_if<Repeat>(&stmt.node)) {
+      line(depth, "repeat");
+      block(repeat->body, depth + 1);
+    } else if (std::holds_alternative<NextTurn>(stmt.node)) {
+      line(depth, "again");
     }
   }
 

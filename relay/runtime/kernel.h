@@ -42,6 +42,9 @@ struct FailureDetail {
   int64_t task = kUnset;
 };
 
+/// KernelArgs::stop for a run that nobody stops.
+inline constexpr char kNeverStops = 0;
+
 /// The arguments of a kernel. Generated code reads these fields by offset: plain pointers and
 /// integers only, and no field moves without a new `kKernelAbiVersion`.
 struct KernelArgs {
@@ -62,17 +65,20 @@ struct KernelArgs {
   int64_t first = 1;
   /// The target of loads in masked lanes: 64 bytes that can be read.
   int64_t unused = 0;
+  /// A byte that is not 0 once the run must end: kernels with loops of unknown length look at it in
+  /// each turn.
+  const void* stop = &kNeverStops;
 };
-static_assert(sizeof(KernelArgs) == 64 && offsetof(KernelArgs, tasks) == 16 &&
+static_assert(sizeof(KernelArgs) == 72 && offsetof(KernelArgs, stop) == 64 && offsetof(KernelArgs, tasks) == 16 &&
               offsetof(KernelArgs, scratch) == 24 && offsetof(KernelArgs, functions) == 32 &&
               offsetof(KernelArgs, detail) == 40 && offsetof(KernelArgs, first) == 48 &&
               offsetof(FailureDetail, extent) == 8 && offsetof(FailureDetail, task) == 16);
 
-/// Returns 0, or 1 + the position of a message in the kernel's list. Workers that fail go on; each
+/// Returns 0, or 1 + the position of a message in the kernel's list, or -1 if it was stopped. Workers that fail go on; each
 /// keeps the failure of its earliest task, and the machine reports the earliest of these.
 using KernelFn = int32_t (*)(const KernelArgs* args);
 
-inline constexpr uint32_t kKernelAbiVersion = 2;
+inline constexpr uint32_t kKernelAbiVersion = 3;
 
 /// Scalar functions that generated code calls if it has no version of its own (double precision
 /// mostly). Unary `double(double)` and binary `double(double, double)`. Values are part of the

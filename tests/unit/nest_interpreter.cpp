@@ -237,6 +237,14 @@ class KernelRun {
             false);
     } else if (const auto* check = std::get_if<lower::Check>(&stmt.node)) {
       if (evaluate(check->condition).i == 0) throw RuntimeError(check->message);
+    } else if (const auto* repeat = std::get_if<lower::Repeat>(&stmt.node)) {
+      RELAY_CHECK(lanes == 0, "a loop of unknown length in lanes");
+      do {
+        again_ = false;
+        block(repeat->body, lanes, false);
+      } while (again_);
+    } else if (std::holds_alternative<lower::NextTurn>(stmt.node)) {
+      again_ = true;
     }
   }
 
@@ -342,6 +350,7 @@ class KernelRun {
   std::unordered_map<const ScalarNode*, ScalarRef> kept_;
   std::unordered_map<const lower::Accumulate*, std::vector<ScalarRef>> joined_;
   uint64_t epoch_ = 0;
+  bool again_ = false;
 };
 
 /// Runs the parts of each block; what is left in scratch from the block before is no promise.

@@ -127,7 +127,7 @@ llvm::Value* ScalarEmitter::binary_op(BinaryOp op, DType dtype, llvm::Value* x, 
     }
     if (is_narrow(dtype)) return round_narrow(value, dtype);
     if (auto* made = llvm::dyn_cast<llvm::Instruction>(value);
-        made != nullptr && op <= BinaryOp::kMul) {
+        made != nullptr && op <= BinaryOp::kMul && frame_.contracts) {
       made->setHasAllowContract(true);
     }
     return value;

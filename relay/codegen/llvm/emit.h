@@ -58,6 +58,8 @@ class KernelFrame {
   bool parallel = false;  // set by emit_tasks
   /// Some stores bypass the caches: other threads see them only behind a fence.
   bool fence_at_end = false;
+  /// Products may be rounded together with the sums that they are added to.
+  bool contracts = true;
 
   llvm::Type* i1() { return b.getInt1Ty(); }
   llvm::Type* i64() { return b.getInt64Ty(); }
@@ -103,6 +105,9 @@ class KernelFrame {
   void record_failure(std::string_view message, uint32_t origin, llvm::Value* index = nullptr,
                       llvm::Value* extent = nullptr);
 
+  /// i1: false once the run is stopped, or (if asked) once the kernel has failed.
+  llvm::Value* goes_on(bool may_fail);
+
   llvm::BasicBlock* new_block(const char* name);
   /// `if (condition) then()`, marked unlikely if asked; code continues behind it.
   void emit_if(llvm::Value* condition, const std::function<void()>& then, bool unlikely = false);
@@ -123,6 +128,8 @@ class KernelFrame {
   llvm::Value* emit_dim_op(DimOp op, llvm::Value* lhs, llvm::Value* rhs);
   llvm::Value* load_arg(size_t offset, llvm::Type* type, const char* name);
   void finish_annotations();
+  llvm::AllocaInst* failure_code();
+  llvm::Value* is_stopped();
   /// Runs `write` with the builder at the end of the entry block.
   llvm::Value* in_entry(const std::function<llvm::Value*()>& write);
   /// The same where a term is computed.
@@ -141,6 +148,7 @@ class KernelFrame {
   llvm::Value* is_first_ = nullptr;
   llvm::AllocaInst* tasks_ = nullptr;  // the current piece, once there is any
   llvm::Value* detail_ = nullptr;
+  llvm::Value* stop_ = nullptr;  // where to look, once a loop does
   llvm::Value* scratch_base_ = nullptr;
   llvm::Value* functions_ = nullptr;
   Dim scratch_bytes_ = 0;

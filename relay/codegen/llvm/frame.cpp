@@ -324,15 +324,34 @@ int32_t KernelFrame::message_code(std::string_view message, uint32_t origin) {
   return static_cast<int32_t>(i) + 1;
 }
 
-void KernelFrame::record_failure(std::string_view message, uint32_t origin, llvm::Value* index,
-                                 llvm::Value* extent) {
+llvm::AllocaInst* KernelFrame::failure_code() {
   if (code_ == nullptr) {
     code_ = alloca_register(b.getInt32Ty(), "code");
     in_entry(
         [&]() -> llvm::Value* { return b.CreateStore(b.getInt32(0), code_, /*isVolatile=*/true); });
   }
+  return code_;
+}
+
+llvm::Value* KernelFrame::is_stopped() {
+  llvm::Value* flag = b.CreateLoad(b.getInt8Ty(), stop_, /*isVolatile=*/true);
+  return b.CreateICmpNE(flag, b.getInt8(0));
+}
+
+llvm::Value* KernelFrame::goes_on(bool may_fail) {
+  if (stop_ == nullptr) stop_ = load_arg(offsetof(KernelArgs, stop), b.getPtrTy(), "stop");
+  llvm::Value* ends = is_stopped();
+  if (may_fail) {
+    llvm::Value* code = b.CreateLoad(b.getInt32Ty(), failure_code(), /*isVolatile=*/true);
+    ends = b.CreateOr(ends, b.CreateICmpNE(code, b.getInt32(0)));
+  }
+  return b.CreateNot(ends);
+}
+
+void KernelFrame::record_failure(std::string_view message, uint32_t origin, llvm::Value* index,
+                                 llvm::Value* extent) {
   // Volatile, so that the code stays in memory and takes no register in loops that do not fail.
-  llvm::Value* before = b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true);
+  llvm::Value* before = b.CreateLoad(b.getInt32Ty(), failure_code(), /*isVolatile=*/true);
   llvm::BasicBlock* first = new_block("first_failure");
   llvm::BasicBlock* after = new_block("failed");
   llvm::Value* keep = b.CreateICmpEQ(before, b.getInt32(0));
@@ -427,11 +446,11 @@ void KernelFrame::emit_tasks(
 
 EmittedKernel KernelFrame::finish() {
   if (fence_at_end) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
-  if (code_ == nullptr) {
-    b.CreateRet(b.getInt32(0));
-  } else {
-    b.CreateRet(b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true));
-  }
+  llvm::Value* code = b.getInt32(0);
+  if (code_ != nullptr) code = b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true);
+  if (stop_ != nullptr)
+    code = b.CreateSelect(is_stopped(), llvm::ConstantInt::getSigned(b.getInt32Ty(), -1), code);
+  b.CreateRet(code);
   finish_annotations();
   return {function->getName().str(), std::move(messages_), std::move(origins_), scratch_bytes_,
           parallel};

@@ -33,6 +33,7 @@ void for_each_stmt(const Block& block, F&& visit) {
       push(branch->else_block);
       push(branch->then_block);
     }
+    if (const auto* loop = std::get_if<lower::Repeat>(&stmt.node)) push(loop->body);
   }
 }
 
@@ -43,11 +44,10 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-/// Everything that a loop binds or changes.
-Dependences changed_in(const For& loop) {
-  Dependences in{loop.axis};
+/// Everything that the body of a loop binds or changes, and `in` itself.
+Dependences changed_in(const Block& body, Dependences in) {
   auto add_register = [&](uint32_t var) { in.push_back(var | te::kVarFlag); };
-  for_each_stmt(loop.body, [&](const Stmt& stmt) {
+  for_each_stmt(body, [&](const Stmt& stmt) {
     if (const auto* inner = std::get_if<For>(&stmt.node)) in.push_back(inner->axis);
     if (const auto* let = std::get_if<lower::Let>(&stmt.node)) add_register(let->var);
     if (const auto* set = std::get_if<lower::Set>(&stmt.node)) add_register(set->var);
@@ -94,6 +94,7 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
   Survey result;
   result.changes.resize(nest.num_vars);
   std::vector<const lower::Let*> lets;
+  bool repeats = false;
   auto root = [&](const te::ScalarRef& node) {
     if (node) result.roots.push_back(node);
   };
@@ -103,7 +104,7 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
                      root(s.begin);
                      root(s.end);
                      result.parallel |= s.kind == LoopKind::kParallel;
-                     result.in.emplace(&s, changed_in(s));
+                     result.in.emplace(&s, changed_in(s.body, {s.axis}));
                    },
                    [&](const lower::Let& s) {
                      root(s.value);
@@ -129,7 +130,13 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
                      root(s.condition);
                      root(s.index);
                      root(s.extent);
+                     result.fails = true;
                    },
+                   [&](const lower::Repeat& s) {
+                     result.in.emplace(&s, changed_in(s.body, {}));
+                     repeats = true;
+                   },
+                   [](const lower::NextTurn&) {},
                },
                stmt.node);
   });
@@ -138,6 +145,10 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
     if (++times[let->var] > 1) result.changes[let->var] = true;
   }
   result.aliases = find_aliases(nest, lets, result.changes);
+  if (repeats) {
+    for (const te::ScalarNode* node : te::post_order(result.roots))
+      result.fails |= te::can_fail(*node);
+  }
   return result;
 }
 
@@ -176,6 +187,7 @@ void NestEmitter::write_shared(const Stmt& stmt) {
     for_each_stmt(branch->then_block, look);
     for_each_stmt(branch->else_block, look);
   }
+  if (const auto* loop = std::get_if<lower::Repeat>(&stmt.node)) for_each_stmt(loop->body, look);
   if (shared || !writes) return write(stmt);
   frame_.emit_if(frame_.is_first(), [&] {
     ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
@@ -237,6 +249,8 @@ void NestEmitter::write(const Stmt& stmt) {
                    scalars_.check(scalars_.emit(s.condition),
                                   {s.message, s.origin, s.index.get(), s.extent.get()});
                  },
+                 [&](const lower::Repeat& s) { write_repeat(s); },
+                 [&](const lower::NextTurn&) { write_again(); },
              },
              stmt.node);
 }
@@ -326,6 +340,9 @@ void NestEmitter::write_accumulate(const lower::Accumulate& accumulate) {
 
 void NestEmitter::write_if(const lower::If& branch) {
   LaneValue condition = scalars_.emit(branch.condition);
+  const bool both = !branch.then_block.empty() && !branch.else_block.empty();
+  if (both && !condition.is_vector() && !llvm::isa<llvm::Constant>(condition.base))
+    return write_either(condition.base, branch);
   auto side = [&](const Block& block, bool negated) {
     if (block.empty()) return;
     llvm::Value* taken = negated ? b.CreateNot(condition.base) : condition.base;
@@ -340,6 +357,50 @@ void NestEmitter::write_if(const lower::If& branch) {
   side(branch.else_block, true);
 }
 
-void emit_nest(const lower::Nest& nest, KernelFrame& frame) { NestEmitter(nest, frame).run(); }
+// One branch for both blocks of an If on a condition that is the same for all lanes.
+void NestEmitter::write_either(llvm::Value* condition, const lower::If& branch) {
+  llvm::BasicBlock* yes = frame_.new_block("then");
+  llvm::BasicBlock* no = frame_.new_block("else");
+  llvm::BasicBlock* after = frame_.new_block("after");
+  b.CreateCondBr(condition, yes, no);
+  for (const auto& [begin, block] : {std::pair(yes, &branch.then_block), {no, &branch.else_block}}) {
+    b.SetInsertPoint(begin);
+    ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
+    write(*block);
+    b.CreateBr(after);
+  }
+  b.SetInsertPoint(after);
+}
+
+void NestEmitter::write_repeat(const lower::Repeat& repeat) {
+  RELAY_CHECK(scalars_.lanes() == 1, "a loop of unknown length in a vector loop");
+  const Dependences& in = survey_.in.at(&repeat);
+  scalars_.invalidate(in);
+  llvm::BasicBlock* again = frame_.new_block("repeat");
+  llvm::BasicBlock* after = frame_.new_block("repeat_end");
+  b.CreateBr(again);
+  b.SetInsertPoint(again);
+  repeats_.emplace_back(again, after);
+  {
+    ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, in);
+    write(repeat.body);
+  }
+  repeats_.pop_back();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  scalars_.invalidate(in);
+}
+
+void NestEmitter::write_again() {
+  RELAY_CHECK(!repeats_.empty(), "nothing to repeat");
+  auto [again, after] = repeats_.back();
+  b.CreateCondBr(frame_.goes_on(survey_.fails), again, after);
+  b.SetInsertPoint(frame_.new_block("unreached"));
+}
+
+void emit_nest(const lower::Nest& nest, KernelFrame& frame) {
+  frame.contracts = !nest.rounds_each;
+  NestEmitter(nest, frame).run();
+}
 
 }  // namespace relay::codegen

@@ -16,8 +16,9 @@ class NestEmitter {
     std::vector<te::ScalarRef> roots;
     ScalarEmitter::Aliases aliases;
     std::vector<bool> changes;                              // by register: set or accumulated
-    std::unordered_map<const lower::For*, Dependences> in;  // bound or changed inside
+    std::unordered_map<const void*, Dependences> in;  // by loop: bound or changed inside
     bool parallel = false;
+    bool fails = false;  // the nest has loops of unknown length, and may fail
   };
   /// Registers that are accumulated in a loop, with how.
   struct Sum {
@@ -36,6 +37,9 @@ class NestEmitter {
   void write_set(const lower::Set& set);
   void write_accumulate(const lower::Accumulate& accumulate);
   void write_if(const lower::If& branch);
+  void write_either(llvm::Value* condition, const lower::If& branch);
+  void write_repeat(const lower::Repeat& repeat);
+  void write_again();
   /// Stores from `at` on that interleave lanes in scratch: lane l of the k-th of n at n·l + k. How
   /// many it has written; 0 if there are none such.
   size_t write_interleaved(const lower::Block& block, size_t at);
@@ -107,6 +111,7 @@ class NestEmitter {
   Survey survey_;
   ScalarEmitter scalars_;
   std::unordered_map<const llvm::AllocaInst*, const llvm::Value*> masks_;  // where they were let
+  std::vector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>> repeats_;   // begin and end of each
 };
 
 }  // namespace relay::codegen

@@ -21,9 +21,21 @@ void FunctionCompiler::run() {
     unit_ = units_[i].get();
     code_.emplace(unit_->function);
     write_unit();
+    program_.keep_source(unit_->number, unit_->function, unit_types());
     assign_registers(unit_->function);
     program_.executable().functions[unit_->number] = std::move(unit_->function);
   }
+}
+
+FunctionTypes FunctionCompiler::unit_types() const {
+  FunctionTypes types;
+  for (const VarRef& param : unit_->scope.function->params())
+    types.params.emplace_back(param->type());
+  for (const Entity& entity : scopes_.captures(unit_->node)) {
+    types.captures.emplace_back(entity.var != nullptr ? entity.var->type()
+                                                      : regions_.expr(entity.node)->type());
+  }
+  return types;
 }
 
 FunctionCompiler::Unit* FunctionCompiler::add_unit(uint32_t node, Unit* parent, std::string name,

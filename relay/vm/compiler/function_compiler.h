@@ -92,6 +92,7 @@ class FunctionCompiler {
 
   // function_compiler.cpp: order.
   Unit* add_unit(uint32_t node, Unit* parent, std::string name, uint32_t number);
+  FunctionTypes unit_types() const;
   void write_unit();
   void advance_region(std::vector<Task>& tasks);
   void advance_choice(std::vector<Task>& tasks);

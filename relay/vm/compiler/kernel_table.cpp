@@ -43,21 +43,26 @@ lower::Lowered KernelTable::lower_work(const graph::WorkRef& work) const {
 }
 
 void KernelTable::number(const graph::Work& work, LoweredWork& lowered) {
-  for (const auto& made : lowered.lowered.kernels) {
-    Kernel kernel;
-    kernel.name = made->name;
-    kernel.implementation = made->implementation;
-    kernel.source = work.source;
-    for (const lower::Buffer& buffer : made->buffers()) {
-      if (buffer.role == lower::Buffer::Role::kScratch) continue;
-      kernel.writes.push_back(buffer.role == lower::Buffer::Role::kOutput ? 1 : 0);
-    }
-    kernel.num_dims = static_cast<uint32_t>(made->dim_args.size());
-    lowered.kernels.push_back(static_cast<uint32_t>(executable_.kernels.size()));
-    executable_.kernels.push_back(std::move(kernel));
-    kernels_.push_back(made);
-    numbers_.push_back(lowered.kernels.back());
+  for (const auto& made : lowered.lowered.kernels)
+    lowered.kernels.push_back(add(made, work.source));
+}
+
+uint32_t KernelTable::add(const std::shared_ptr<const lower::Kernel>& made,
+                          const std::string& source) {
+  Kernel kernel;
+  kernel.name = made->name;
+  kernel.implementation = made->implementation;
+  kernel.source = source;
+  for (const lower::Buffer& buffer : made->buffers()) {
+    if (buffer.role == lower::Buffer::Role::kScratch) continue;
+    kernel.writes.push_back(buffer.role == lower::Buffer::Role::kOutput ? 1 : 0);
   }
+  kernel.num_dims = static_cast<uint32_t>(made->dim_args.size());
+  const auto number = static_cast<uint32_t>(executable_.kernels.size());
+  executable_.kernels.push_back(std::move(kernel));
+  kernels_.push_back(made);
+  numbers_.push_back(number);
+  return number;
 }
 
 void KernelTable::lower(std::span<const graph::Graph> graphs) {

@@ -34,6 +34,8 @@ class KernelTable {
   /// Lowers all works of the graphs' nodes, each once, in parallel on as many threads as the
   /// options allow.
   void lower(std::span<const graph::Graph> graphs);
+  /// Adds a kernel that is no work of a graph; its number in the executable.
+  uint32_t add(const std::shared_ptr<const lower::Kernel>& kernel, const std::string& source);
   const LoweredWork& of(const graph::WorkRef& work) const { return works_.at(work.get()); }
   /// The number of a library kernel in the executable, for an operator that uses it.
   uint32_t library(const lower::LibraryLaunch& launch, const std::string& work_name);

@@ -205,19 +205,45 @@ void ProgramBuilder::add_entry(Name name) {
 }
 
 void ProgramBuilder::run(std::span<const Name> entries) {
-  collect(entries);
+  begin(entries);
+  replace_loops();
+  rewrite_graphs();
   write_graphs();
   keep_used_constants();
 }
 
 void ProgramBuilder::collect(std::span<const Name> entries) {
+  begin(entries);
+  rewrite_graphs();
+}
+
+void ProgramBuilder::begin(std::span<const Name> entries) {
   if (!options_.direct) {
     executable_.target = options_.target.name();
     executable_.features = codegen::code_features(options_.target);
   }
   for (Name name : entries) add_entry(name);
   compile_functions();
-  rewrite_graphs();
+}
+
+void ProgramBuilder::keep_source(uint32_t number, const Function& function, FunctionTypes types) {
+  if (!has_loop_kernels()) return;
+  if (sources_.size() <= number) sources_.resize(number + 1);
+  sources_[number] = {function, std::move(types.params), std::move(types.captures)};
+}
+
+// Devices have kernels of their own, whose places a loop would mix.
+bool ProgramBuilder::has_loop_kernels() const {
+  return !options_.direct && options_.level > 0 && devices_ == nullptr;
+}
+
+void ProgramBuilder::replace_loops() {
+  if (!has_loop_kernels()) return;
+  sources_.resize(executable_.functions.size());
+  replaced_ = native::replace_loops(
+      executable_, sources_, graphs_,
+      [this](const graph::ConstantRef& constant) { return number_of(constant); });
+  sources_.clear();
 }
 
 // Constants are kept in the form and on the device in which they are used, large ones first:
@@ -293,6 +319,10 @@ void ProgramBuilder::write_graphs() {
       return number_of(constant);
     });
     executable_.graphs.push_back(writers.back().write());
+  }
+  for (const native::Replaced& replaced : replaced_) {
+    const uint32_t kernel = kernels_.add(replaced.loop.kernel, replaced.name);
+    executable_.graphs.push_back(native::graph_of(replaced, kernel));
   }
   if (options_.kernels != nullptr) {
     options_.kernels->insert(options_.kernels->end(), kernels_.kernels().begin(),

@@ -13,6 +13,7 @@
 #include <relay/infer/runtime/flows.h>
 #include <relay/vm/compiler/groups.h>
 #include <relay/vm/compiler/kernel_table.h>
+#include <relay/vm/compiler/native/replace.h>
 #include <relay/vm/compiler/prepare.h>
 #include <relay/vm/machine/positions.h>
 
@@ -51,6 +52,8 @@ class ProgramBuilder {
   uint32_t position(Span span) { return positions_.add(span); }
   /// Keeps a graph, which becomes launches after all graphs are known; returns its number.
   uint32_t add_graph(graph::Graph graph);
+  /// Keeps a function as it was written, for kernels of whole functions.
+  void keep_source(uint32_t number, const Function& function, FunctionTypes types);
 
   /// Compiles everything that `entries` need.
   void run(std::span<const Name> entries);
@@ -59,7 +62,10 @@ class ProgramBuilder {
   std::vector<graph::Graph> take_graphs() { return std::move(graphs_); }
 
  private:
+  void begin(std::span<const Name> entries);
   void compile_functions();
+  bool has_loop_kernels() const;
+  void replace_loops();
   void rewrite_graphs();
   void write_graphs();
   uint32_t number_of(const graph::ConstantRef& constant);
@@ -90,6 +96,8 @@ class ProgramBuilder {
   std::unordered_map<uint64_t, std::vector<uint32_t>> numbers_;
   std::unordered_map<std::string, uint32_t> messages_;
   std::vector<graph::Graph> graphs_;
+  std::vector<native::Source> sources_;     // by function
+  std::vector<native::Replaced> replaced_;  // functions that are one kernel
   std::vector<graph::ConstantRef> constant_refs_;  // by number, for those that graphs use
   std::unordered_map<const graph::Constant*, uint32_t> constant_numbers_;
   std::vector<graph::ConstantRef> made_constants_;  // by rewrites: values come last

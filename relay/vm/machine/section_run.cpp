@@ -97,6 +97,7 @@ void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
   args.functions = kernel_functions();
   args.detail = &worker.detail;
   args.first = turn.first ? 1 : 0;
+  args.stop = &interrupt_;
   int32_t code = 0;
   if (list >= 0 && turn.job != nullptr) {
     const int64_t pieces = plan_.pieces[index] / static_cast<int64_t>(memory_.workers.size());
@@ -110,6 +111,10 @@ void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
     code = image_.kernels[launch.kernel](&args);
   }
   if (code == 0) return;
+  if (code < 0) {
+    stopped_.store(true, std::memory_order_relaxed);
+    return;
+  }
   if (worker.launch == kNone) {
     worker.launch = index;
     worker.code = code;
