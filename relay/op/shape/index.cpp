@@ -333,6 +333,18 @@ std::vector<ExprRef> take_gradient(const GradientCall& call) {
   return {sum, ExprRef()};
 }
 
+// Elements that are read at one place add up.
+std::vector<ExprRef> gather_nd_gradient(const GradientCall& call) {
+  const bool batched = call.attrs<GatherNDAttrs>().batch_dims != 0;
+  if (!call.call.tensor(0).dtype.is_float()) return {ExprRef(), ExprRef()};
+  if (batched || !call.call.tensor(1).dims[0].is_int()) return derived_gradients(call);
+  ScatterNDAttrs add;
+  add.mode = ScatterMode::kAdd;
+  const ExprRef zeros = call_op("zeros_like", {call.args[0]});
+  return {call_op("scatter_nd", {zeros, call.args[1], call.gradient()}, Attrs::make(add)),
+          ExprRef()};
+}
+
 // An added value passes its gradient on; the derivation finds the update that an assignment keeps.
 std::vector<ExprRef> scatter_nd_gradient(const GradientCall& call) {
   te::TensorInfo data = call.call.tensor(0);
@@ -379,7 +391,8 @@ RELAY_OP("gather_nd")
              "[[1, 2, 3], [4, 5, 6]]", "[[0, 1], [2, 0]]")
     .relation(infer_gather_nd)
     .level(3)
-    .compute(compute_gather_nd);
+    .compute(compute_gather_nd)
+    .gradient(gather_nd_gradient);
 
 RELAY_OP("scatter_nd")
     .doc("data with elements or slices at coordinates updated, in row-major order of the updates.")

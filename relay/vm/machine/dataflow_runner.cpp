@@ -182,7 +182,8 @@ void check_kinds(const Graph& graph, std::span<const Value> inputs) {
   }
 }
 
-void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const Value> inputs) {
+void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const Value> inputs,
+                 std::vector<std::pair<uint32_t, NDArray>>& made_dense) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     const Value& input = inputs[i];
     ShapeView expected = plan.shape(state.graph, i);
@@ -195,7 +196,10 @@ void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const
       refuse_input(state.graph, i, expected, input);
     }
     NDArray array = input.array();
-    if (!array.is_contiguous()) array = array.copy();
+    if (!array.is_contiguous()) {
+      array = array.copy();
+      made_dense.emplace_back(i, array);
+    }
     state.addresses[i] = static_cast<std::byte*>(array.raw());
     state.inputs[i] = std::move(array);
   }
@@ -442,9 +446,10 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
       std::fill(state.fresh.begin(), state.fresh.end(), NDArray());
     }
   } release{state};
+  made_dense_.clear();
   check_kinds(graph, inputs);
   const DataflowPlan& plan = find_plan(state, executable, inputs);
-  bind_inputs(state, plan, inputs);
+  bind_inputs(state, plan, inputs, made_dense_);
   for (size_t i = 0; i < plan.arena_bytes.size(); ++i) {
     Device device = state.shape.arenas[i];
     try {

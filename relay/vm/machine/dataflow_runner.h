@@ -30,6 +30,9 @@ class DataflowRunner {
   /// Fills `results`, one for each output. Throws DataflowFailure if the program fails, Error for
   /// lack of memory or an interruption.
   void run(uint32_t graph, std::span<Value> inputs, std::span<Value> results);
+  /// The inputs of the last run that were not dense, as dense tensors. A caller that keeps these
+  /// instead has no copy made again.
+  std::vector<std::pair<uint32_t, NDArray>>& made_dense() { return made_dense_; }
   void set_profile(Profile* profile) { profile_ = profile; }
 
  private:
@@ -42,6 +45,7 @@ class DataflowRunner {
   std::unique_ptr<Shared> shared_;
   std::vector<std::unique_ptr<DataflowState>> graphs_;
   std::vector<NDArray> arrays_;  // of a library kernel
+  std::vector<std::pair<uint32_t, NDArray>> made_dense_;
   Profile* profile_ = nullptr;
 };
 

@@ -252,8 +252,14 @@ void Interpreter::run_dataflow(const Frame* frame, const Code& at, char* registe
   }
   results_.clear();
   results_.resize(graph.outputs.size());
-  loaded(image).graphs->run(at.a, values_, results_);
+  DataflowRunner& graphs = *loaded(image).graphs;
+  graphs.run(at.a, values_, results_);
   values_.clear();
+  // A loop that passes on a tensor of one repeated number, or with strides, has it copied once.
+  for (auto& [i, array] : graphs.made_dense()) {
+    if ((at.args[i] & kLastUse) == 0) slot_at(registers, at.args[i]).value() = Value(array);
+  }
+  graphs.made_dense().clear();
   for (size_t i = 0; i < results_.size(); ++i) {
     slot_at(registers, at.args[graph.num_inputs + i]).value() = std::move(results_[i]);
   }
