@@ -44,9 +44,7 @@ std::vector<ExprRef> passed_on(const GradientCall& call) {
 }
 
 // The gradient passes; what it waits for has none.
-std::vector<ExprRef> barrier_gradient(const GradientCall& call) {
-  return {passed_on(call)[0], {}};
-}
+std::vector<ExprRef> barrier_gradient(const GradientCall& call) { return {passed_on(call)[0], {}}; }
 
 RELAY_OP("annotation.barrier")
     .doc(
@@ -85,10 +83,15 @@ RELAY_OP("annotation.cast_hint")
 RELAY_OP("annotation.checkpoint")
     .doc(
         "The value itself, which a gradient keeps; what led to it since the checkpoint before is "
-        "computed again instead.")
+        "computed again instead. Loops between the two save some turns and run the others again.")
     .input("data", "Tensor or tuple of tensors.", any_value())
     .output("result", "The same.", any_value())
-    .relation(infer_same)
+    .attrs<CheckpointAttrs>()
+    .relation([](const RelationCall& call) -> TypeRef {
+      const int64_t bytes = call.attrs<CheckpointAttrs>().bytes;
+      call.require(bytes >= 0, "bytes must not be negative, found " + std::to_string(bytes));
+      return infer_same(call);
+    })
     .level(10)
     .expand(value_itself)
     .gradient(passed_on)

@@ -11,6 +11,14 @@ struct CastHintAttrs {
   Required<DType> dtype;
   RELAY_ATTRS(CastHintAttrs, (dtype, "Dtype that the value may be kept in."))
 };
+struct CheckpointAttrs {
+  int64_t bytes = 0;
+  RELAY_ATTRS(
+      CheckpointAttrs,
+      (bytes,
+       "Bytes of states that a loop which leads to it may keep; 0 stands for as many states "
+       "as the square root of its number of turns."))
+};
 struct CompilerAttrs {
   Required<std::string> compiler;
   RELAY_ATTRS(CompilerAttrs, (compiler, "Name of the code generator, or \"default\"."))

@@ -7,6 +7,8 @@ namespace relay {
 
 /// True for a call of `annotation.checkpoint`.
 bool is_checkpoint(const Expr* expr);
+/// The bytes of states that a loop which leads to the checkpoint may keep; 0 if it says none.
+int64_t checkpoint_bytes(const Expr* checkpoint);
 ExprRef make_checkpoint(const ExprRef& data, Span span);
 
 /// `data`, known only once `after` is: what is computed from it is another value for every pass,

@@ -75,6 +75,11 @@ bool is_checkpoint(const Expr* expr) {
   return callee != nullptr && callee->op() == get_op("annotation.checkpoint");
 }
 
+int64_t checkpoint_bytes(const Expr* checkpoint) {
+  const AttrsRef& attrs = static_cast<const Call*>(checkpoint)->attrs();
+  return attrs ? attrs->as<CheckpointAttrs>().bytes : 0;
+}
+
 ExprRef make_checkpoint(const ExprRef& data, Span span) {
   return call_op("annotation.checkpoint", {data}, {}, span);
 }

@@ -22,6 +22,7 @@ Reverse::Reverse(const Function* function, Loops* loops)
   gradients_.resize(types_.size());
   for (uint32_t id = 0; id < regions_.num_nodes(); ++id) owners_.push_back(regions_.home(id));
   number_variables();
+  if (loops_ != nullptr) find_savings();
 }
 
 // ---- Numbers -------------------------------------------------------------------------------

@@ -120,6 +120,7 @@ class Reverse {
   void backward_loop(uint32_t id, const Leaves& gradients);
   struct Recomputed;
   Recomputed led_to(uint32_t checkpoint) const;
+  void find_savings();
   FunctionRef recomputation(const Recomputed& what, uint32_t result) const;
   void backward_checkpoint(uint32_t id, const Leaves& gradients);
   void backward_if(uint32_t id, const Leaves& gradients);
@@ -151,6 +152,7 @@ class Reverse {
   std::vector<Leaves> gradients_;
   std::map<uint32_t, IfParts> ifs_;
   std::map<uint32_t, LoopRun> loop_runs_;
+  std::map<uint32_t, Loops::Saving> savings_;  // of calls of loops that lead to checkpoints
   PointerMap<Expr, Home> homes_;  // of new forward nodes
   std::vector<Frame> frames_;
   std::function<ExprRef(uint32_t)> missing_;

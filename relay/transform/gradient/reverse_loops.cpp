@@ -20,7 +20,10 @@ bool Reverse::forward_loop(uint32_t id, std::span<const ExprRef> operands) {
     const bool any = operand != kNone && varied_[operand];
     active.push_back(any && leaf_table_.count(expr->operands()[i]->type()) > 0);
   }
-  const Loops::Slope& slope = loops_->slope(static_cast<const Call&>(*expr), active);
+  const auto saving = savings_.find(id);
+  const Loops::Slope& slope =
+      loops_->slope(static_cast<const Call&>(*expr), active,
+                    saving == savings_.end() ? Loops::Saving() : saving->second);
   const ExprRef call =
       make_call(make_global_var(slope.run), operands.subspan(1), {}, {}, expr->span());
   loop_runs_[id] = {&slope, call};
@@ -47,6 +50,28 @@ void Reverse::backward_loop(uint32_t id, const Leaves& gradients) {
                     [&](const Type* tensor, const ExprRef& value) {
                       if (is_leaf(tensor)) add(operand, leaf++, value);
                     });
+  }
+}
+
+// Loops between checkpoints save few turns: no more than the next checkpoint says.
+void Reverse::find_savings() {
+  std::vector<uint32_t> checkpoints;
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
+    if (is_checkpoint(regions_.expr(id))) checkpoints.push_back(id);
+  }
+  PointerSet<Expr> seen;
+  for (uint32_t checkpoint : checkpoints) {
+    const int64_t bytes = checkpoint_bytes(regions_.expr(checkpoint));
+    std::vector<uint32_t> work{target(checkpoint, 1)};
+    while (!work.empty()) {
+      const uint32_t id = work.back();
+      work.pop_back();
+      if (id == kNone || id >= regions_.num_nodes()) continue;
+      const Expr* expr = regions_.expr(id);
+      if (is_checkpoint(expr) || !seen.insert(expr)) continue;
+      if (loops_->is_loop_call(expr)) savings_[id] = {true, bytes};
+      for (size_t i = 0; i < regions_.num_operands(id); ++i) work.push_back(target(id, i));
+    }
   }
 }
 
