@@ -54,16 +54,21 @@ def cast_hint(
 
 def checkpoint(
     data: ExprLike,
+    *,
+    bytes: int = 0,
 ) -> Expr:
     """The value itself, which a gradient keeps; what led to it since the checkpoint before is computed again instead.
+    Loops between the two save some turns and run the others again.
 
     Args:
         data: Tensor or tuple of tensors.
+        bytes: Bytes of states that a loop which leads to it may keep; 0 stands for as many states as the square root of its
+            number of turns.
 
     Returns:
         result: The same.
     """
-    return call_op("annotation.checkpoint", data)
+    return call_op("annotation.checkpoint", data, bytes=bytes)
 
 
 def compiler_begin(
