@@ -332,28 +332,45 @@ def _typed(function: Function, module: IRModule) -> Function:
     return typed
 
 
-def checkpoint(fn: Function | GlobalVar | str, mod: IRModule | None = None) -> Function:
+@overload
+def checkpoint(fn: Function | GlobalVar | str, mod: IRModule | None = None, *, bytes: int | None = None) -> Function: ...
+
+
+@overload
+def checkpoint(fn: Callable[..., Any], mod: None = None, *, bytes: int | None = None) -> Callable[..., Any]: ...
+
+
+def checkpoint(fn: Any, mod: IRModule | None = None, *, bytes: int | None = None) -> Any:  # noqa: A002
     """A function that computes what `fn` does; gradients keep its arguments, and compute what is inside again when they need it.
 
     Use it for parts of a network between which little is kept: memory falls by what the part computes, and time grows by one more pass
-    forward through it. What functions that call themselves compute, and values of branches, are kept as without it. Raises RelayError if
-    the result is not made of tensors.
+    forward through it. A loop inside keeps the state of some turns and runs the turns between them again: as many states as the square
+    root of the number of turns, or as many as fit in `bytes`. What other functions that call themselves compute, and values of branches,
+    are kept as without it. A function of Python over arrays gives a function of Python. Raises RelayError if the result is not made of
+    tensors, and ValueError if `bytes` is not positive.
 
     ::
 
         block = relay.checkpoint(relay.Function([x, w], relay.tanh(relay.nn.dense(x, w))))
     """
+    if bytes is not None:
+        require_int("bytes", bytes, 1, 2**63 - 1)
+    kept = bytes or 0
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.checkpoint(fn, kept)
     function, module = _function(fn, mod)
     typed = _typed(function, module)
     params = [var(param.name_hint, param.checked_type) for param in typed.params]
-    marked = [_mark(param) if _is_tensorial(param.type_annotation) else param for param in params]
-    return Function(params, _mark(bind(typed.body, dict(zip(typed.params, marked)))), None, list(typed.type_params))
+    marked = [_mark(param, kept) if _is_tensorial(param.type_annotation) else param for param in params]
+    return Function(params, _mark(bind(typed.body, dict(zip(typed.params, marked))), kept), None, list(typed.type_params))
 
 
-def _mark(value: Expr) -> Expr:
+def _mark(value: Expr, kept: int) -> Expr:
     from .op import annotation
 
-    marked: Expr = annotation.checkpoint(value)
+    marked: Expr = annotation.checkpoint(value, bytes=kept)
     return marked
 
 

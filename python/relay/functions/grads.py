@@ -16,7 +16,7 @@ from .traced import TracedFunction, function
 from .places import located
 from .trace import Trace, current, dim_of, enter, type_of, wrap
 
-__all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["checkpoint", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 
 def _python(fun: Any) -> Callable[..., Any]:
@@ -224,6 +224,22 @@ def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any,
     traced = function(both, control_flow=False) if current() is None else both
     found: tuple[Any, Any] = traced(tuple(primals), tuple(tangents))
     return found
+
+
+def checkpoint(fun: Any, kept: int) -> Callable[..., Any]:
+    """A function that gives what `fun` does; gradients keep what it reads, and compute what is inside again."""
+    python = _python(fun)
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        program = _Program(python, args, kwargs, (), True, "checkpoint")
+        from ..op import annotation
+
+        inputs = [annotation.checkpoint(expr, bytes=kept) for expr in program.inputs_of()]
+        body = _core.substitute(Tuple(program.exprs), dict(zip(program.captured.values(), inputs)))
+        marked = annotation.checkpoint(body, bytes=kept) if program.exprs else body
+        return tree.unflatten(program.form, program.values(marked, type_of(program.outer, marked)))
+
+    return _compiled(traced, fun)
 
 
 def jacobian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
