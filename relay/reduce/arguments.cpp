@@ -3,29 +3,16 @@
 #include <cmath>
 #include <utility>
 
-#include <relay/infer/infer.h>
+#include <relay/infer/runtime/type_checks.h>
 #include <relay/reduce/draft.h>
 #include <relay/reduce/predicates.h>
 #include <relay/runtime/format.h>
+#include <relay/runtime/made_up.h>
 #include <relay/support/hash.h>
 
 namespace relay::reduce {
 
 namespace {
-
-// Small numbers that follow from `seed`: floats are multiples of 1/8 from -2 to 2, integers are
-// from 0 to 4, so that most are indices too.
-NDArray small_numbers(ShapeView shape, DType dtype, uint64_t seed) {
-  NDArray numbers = NDArray::empty(shape, kFloat64);
-  for (int64_t i = 0; i < numbers.size(); ++i) {
-    uint64_t random = hash_combine(seed, static_cast<uint64_t>(i)) >> 16;
-    double number = dtype.is_float()  ? static_cast<double>(random % 33) / 8 - 2
-                    : dtype.is_bool() ? static_cast<double>(random % 2)
-                                      : static_cast<double>(random % 5);
-    numbers.data<double>()[i] = number;
-  }
-  return numbers.cast(dtype);
-}
 
 uint64_t text_hash(const std::string& text) {
   uint64_t hash = 0;
@@ -34,35 +21,60 @@ uint64_t text_hash(const std::string& text) {
   return hash;
 }
 
-// Types nest no deeper than Type::kMaxDepth. Nothing if a type is not a tensor or a tuple of
-// tensors, or if an extent is open and no value was given.
-Value value_of(const Type* type, const Value& given, uint64_t seed) {
-  if (type == nullptr) return given;
-  if (const auto* tuple = type->as<TupleType>()) {
-    std::vector<Value> fields;
-    for (size_t i = 0; i < tuple->fields().size(); ++i) {
-      bool has = given.is_tuple() && i < given.fields().size();
-      fields.push_back(value_of(tuple->fields()[i].get(), has ? given.field(i) : Value(),
-                                hash_combine(seed, i)));
-      if (!fields.back()) return {};
+// Makes the values of one call.
+class Maker {
+ public:
+  explicit Maker(const TypeCheck& check) : check_(check), extents_(check) {}
+  Extents& extents() { return extents_; }
+
+  // A given value, cut and converted to the type, or one that is made up. Nothing if a tensor is
+  // too large, and for types that have no known values unless one is given. Types nest no deeper
+  // than Type::kMaxDepth.
+  Value value(const TypeInfo& type, const Value& given, uint64_t seed) {
+    switch (type.kind) {
+      case TypeInfo::Kind::kTuple: {
+        std::vector<Value> fields;
+        for (size_t i = 0; i < type.fields.size(); ++i) {
+          const bool has = given.is_tuple() && i < given.fields().size();
+          fields.push_back(
+              value(type.fields[i], has ? given.field(i) : Value(), hash_combine(seed, i)));
+          if (!fields.back()) return {};
+        }
+        return Value::tuple(std::move(fields));
+      }
+      case TypeInfo::Kind::kTensor:
+        return tensor(type, given, seed);
+      case TypeInfo::Kind::kData:
+        if (given.is_data() && given.constructor()->type_name.view() == type.name) return given;
+        break;
+      case TypeInfo::Kind::kReference:
+        if (given.is_reference()) return given;
+        break;
+      case TypeInfo::Kind::kAny:
+      case TypeInfo::Kind::kFunction:
+        return given;
     }
-    return Value::tuple(std::move(fields));
+    return made_up(check_, type, extents_, seed);
   }
-  const auto* tensor = type->as<TensorType>();
-  if (tensor == nullptr) return {};
-  if (!tensor->has_rank() || !tensor->has_dtype()) return given.is_tensor() ? given : Value();
-  Shape shape;
-  for (size_t i = 0; i < tensor->dims().size(); ++i) {
-    Dim dim = tensor->dims()[i];
-    bool same_rank = given.is_tensor() && given.shape().size() == tensor->dims().size();
-    // An open extent is the given one; else 2, for all names alike.
-    shape.push_back(dim.is_int() ? dim.as_int() : same_rank ? given.shape()[i] : 2);
+
+ private:
+  Value tensor(const TypeInfo& type, const Value& given, uint64_t seed) {
+    if (!type.has_rank || type.dtype == DType()) return given.is_tensor() ? given : Value();
+    // An open extent is the given one.
+    Shape shape = extents_.shape(type);
+    const bool same_rank = given.is_tensor() && given.shape().size() == shape.size();
+    for (size_t i = 0; same_rank && i < shape.size(); ++i) {
+      if (type.dims[i].kind != TypeInfo::Dim::Kind::kInt) shape[i] = given.shape()[i];
+    }
+    if (element_count(shape) > (int64_t{1} << 28)) return {};
+    if (!given.is_tensor() || given.array().size() == 0)
+      return Value(small_numbers(shape, type.dtype, seed));
+    return Value(fitted(given.array(), shape, type.dtype));
   }
-  if (element_count(shape) > (int64_t{1} << 28)) return {};
-  if (!given.is_tensor() || given.array().size() == 0)
-    return Value(small_numbers(shape, tensor->dtype(), seed));
-  return Value(fitted(given.array(), shape, tensor->dtype()));
-}
+
+  const TypeCheck& check_;
+  Extents extents_;
+};
 
 void append_nested(std::string& out, const NDArray& array) {
   // Brackets open before an element that is the first of an axis, and close behind the last.
@@ -87,16 +99,22 @@ void append_nested(std::string& out, const NDArray& array) {
 std::optional<std::vector<Value>> arguments_for(const Module& module, const Arguments& arguments) {
   const Function* function = module.function(arguments.entry);
   if (function == nullptr) return std::nullopt;
-  TypeRef signature = function_signature(module, arguments.entry);
-  const auto* type = signature ? signature->as<FuncType>() : nullptr;
+  const TypeCheck check = argument_check(module, arguments.entry);
+  Maker maker(check);
+  auto given = [&](size_t i) {
+    auto found = arguments.given.find(check.parts[i].what);
+    return found == arguments.given.end() ? Value() : found->second;
+  };
+  for (size_t i = 0; i < check.parts.size(); ++i)
+    maker.extents().learn(check.parts[i].type, given(i));
   std::vector<Value> values;
-  for (size_t i = 0; i < function->params().size(); ++i) {
-    std::string name = function->params()[i]->name().str();
-    auto given = arguments.given.find(name);
-    const Type* wanted =
-        type != nullptr && i < type->params().size() ? type->params()[i].get() : nullptr;
-    values.push_back(value_of(wanted, given == arguments.given.end() ? Value() : given->second,
-                              hash_combine(arguments.seed, text_hash(name))));
+  for (size_t i = 0; i < check.parts.size(); ++i) {
+    const uint64_t seed = hash_combine(arguments.seed, text_hash(check.parts[i].what));
+    try {
+      values.push_back(maker.value(check.parts[i].type, given(i), seed));
+    } catch (const Error&) {
+      return std::nullopt;
+    }
     if (!values.back()) return std::nullopt;
   }
   return values;

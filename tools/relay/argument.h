@@ -1,13 +1,12 @@
-// Values given on the command line: `3`, `[[1, 2], [3, 4]]:int64`, `ones(2, 3)`, `@x.npz:name`.
+// The words of `--arg`: `3`, `x=[[1, 2], [3, 4]]`, `"a b"=(1, Nil)`.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <relay/ir/type.h>
 #include <relay/runtime/value.h>
+#include <relay/runtime/value_text.h>
 
 namespace relay::tool {
 
@@ -23,13 +22,9 @@ struct Argument {
 /// show names that are no words; `length` is where the `=` stands. False if there is none.
 bool take_quoted_name(std::string_view text, std::string& name, size_t& length);
 
-/// Splits `name=V`. The name may be in quotes.
+/// Splits `name=V`. The name may be in quotes. A `=` inside brackets belongs to the value.
 Argument split_argument(std::string text, int position);
-/// True if values of a type cannot be given on the command line, which knows tensors only.
-bool is_no_tensor(const Type* type);
-/// Reads the value. Without a dtype of its own it takes that of `type` if it is a tensor with a
-/// known one, else int32 for whole numbers and float32 for others. `random(…)` gives the same
-/// numbers for the same seed. Throws `Error` that shows the argument.
-Value read_argument(const Argument& argument, const Type* type, uint64_t seed);
+/// Reads the value, see relay/runtime/value_text.h. Throws `Error` that shows the argument.
+Value read_argument(const Argument& argument, const WantedValue& wanted);
 
 }  // namespace relay::tool

@@ -11,6 +11,7 @@
 #include <relay/infer/devices/devices.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/params.h>
+#include <relay/runtime/type_check.h>
 #include <relay/runtime/value.h>
 #include <relay/support/diagnostic.h>
 
@@ -18,20 +19,23 @@ namespace relay::tool {
 
 /// The parameters that a function wants.
 struct Parameters {
-  std::string function;            // its name without the sigil
-  std::vector<std::string> names;  // without theirs
-  std::vector<TypeRef> types;      // null where unknown
-  std::vector<std::string> texts;  // how messages show the types, if not as they are
+  std::string function;  // its name without the sigil
+  /// A part for each parameter: its type, the type's text and the bare name.
+  TypeCheck check;
+  size_t size() const { return check.parts.size(); }
+  const std::string& name(size_t k) const { return check.parts[k].what; }
+  const TypeInfo& type(size_t k) const { return check.parts[k].type; }
 };
 
-/// The parameters of a function with their types, if it has a signature yet.
-Parameters parameters_of(const Module::FunctionEntry& entry, const Type* signature);
+/// The parameters of a function of a typed module.
+Parameters parameters_of(const Module& module, const Module::FunctionEntry& entry);
 
 /// The values that are given: `--arg` and `--params`, see `relay run --help`.
 struct Given {
   std::vector<std::string> args;
   std::vector<std::string> params;
-  uint32_t seed = 0;  // of random(…)
+  uint32_t seed = 0;                   // of random numbers
+  std::vector<std::string> dims = {};  // NAME=EXTENT, for values that are made up
 };
 
 void add_given_options(CLI::App& command, Given& given);
@@ -44,14 +48,22 @@ struct Bound {
   std::vector<bool> own;             // it comes with the program
   std::vector<bool> weights;         // the same, or it comes from a file of `--params`
   std::vector<std::string> origins;  // "w.npz", "--arg @x.npy": empty for the program's own
+  std::vector<bool> made_up;         // nobody gave it (`Missing::kMakeUp`)
 
   bool only_weights() const;
 };
+/// What becomes of a parameter without a value.
+enum class Missing {
+  kError,   // it is an error
+  kLeave,   // it has no value
+  kMakeUp,  // a value of its type is made up
+};
 /// From `own` (which comes with the program) and from files by name, from `name=V` by name, the
-/// rest in order. Throws `Error` for one that is superfluous, given twice or cannot be read, or if
-/// `all` parameters shall have values and one has none.
+/// rest in order. Throws `Error` for one that is superfluous, given twice or cannot be read.
 Bound bind_arguments(const Parameters& parameters, const Given& given, NamedArrays own = {},
-                     bool all = true);
+                     Missing missing = Missing::kError);
+/// The values that were made up, as lines for people: "%x: Tensor[(2, 3), float32]".
+std::vector<std::string> made_up_texts(const Parameters& parameters, const Bound& bound);
 
 /// Says in errors about arguments of a function ("argument 2 of @main, …") where their values come
 /// from, and how to convert one whose dtype differs.

@@ -32,16 +32,6 @@ void on_interrupt(int signal) {
   }
 }
 
-// The type that an argument is read for: dtype and rank; extents are checked by the machine.
-TypeRef type_of(const TypeInfo& info) {
-  if (info.kind != TypeInfo::Kind::kTensor || info.dtype == DType() || !info.has_rank) return {};
-  std::vector<Dim> dims;
-  for (const TypeInfo::Dim& dim : info.dims) {
-    dims.push_back(dim.kind == TypeInfo::Dim::Kind::kInt ? Dim(dim.value) : Dim::any());
-  }
-  return TensorType::make(dims, info.dtype);
-}
-
 // Where the tensors of an argument have to be. Types nest no deeper than the verifier allows.
 DeviceTree devices_of(const TypeInfo& info) {
   DeviceTree result;
@@ -122,7 +112,7 @@ bool is_model_file(const std::string& path) {
 }
 
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
-                  const NativeOptions& options) {
+                  const NativeOptions& options, Missing missing) {
   if (options.target != NativeOptions().target || options.level != NativeOptions().level ||
       options.onednn || !options.winograd) {
     throw UsageError(
@@ -134,14 +124,10 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
                   : vm::load_executable(path);
   const vm::Entry& function = find_model_entry(*result.executable, entry);
   result.entry = function.name;
-  Parameters parameters;
-  parameters.function = function.name;
-  for (const TypeCheck::Part& part : function.params.parts) {
-    parameters.names.push_back(part.what);
-    parameters.types.push_back(type_of(part.type));
-    parameters.texts.push_back(part.text);
-  }
-  result.arguments = bind_arguments(parameters, given).values;
+  const Parameters parameters{function.name, function.params};
+  Bound bound = bind_arguments(parameters, given, {}, missing);
+  result.made_up = made_up_texts(parameters, bound);
+  result.arguments = std::move(bound.values);
   std::vector<DeviceTree> devices;
   for (const TypeCheck::Part& part : function.params.parts)
     devices.push_back(devices_of(part.type));
@@ -179,12 +165,14 @@ std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
 }
 
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
-                    const NativeOptions& options) {
-  if (is_model_file(path)) return load_model(path, entry, given, options);
-  Program program = bind_program(read_source(path), entry, given, Arguments::kGiven);
+                    const NativeOptions& options, Missing missing) {
+  if (is_model_file(path)) return load_model(path, entry, given, options, missing);
+  const Arguments when = missing == Missing::kMakeUp ? Arguments::kMadeUp : Arguments::kGiven;
+  Program program = bind_program(read_source(path), entry, given, when);
   Loaded result;
   result.entry = program.entry.str();
   result.arguments = std::move(program.arguments);
+  result.made_up = std::move(program.made_up);
   result.executable = compile_module(program.module, program.entry, options);
   return result;
 }

@@ -40,11 +40,12 @@ struct Loaded {
   std::shared_ptr<const vm::Executable> executable;
   std::string entry;  // without sigil
   std::vector<Value> arguments;
+  std::vector<std::string> made_up;  // those that nobody gave, see made_up_texts
 };
 /// Loads an executable and binds arguments to its entry. Throws `UsageError` for options of the
 /// compiler.
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
-                  const NativeOptions& options);
+                  const NativeOptions& options, Missing missing = Missing::kError);
 /// Compiles a specialised module, with the user's cache of kernels; the kernels' loops are added to
 /// `kernels` if given.
 using KernelLoops = std::vector<std::shared_ptr<const lower::Kernel>>;
@@ -57,7 +58,7 @@ std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
                                         const graph::RewriteObserver& observer = {});
 /// `load_model`, or parses, types and compiles program text for the given arguments.
 Loaded load_program(const std::string& path, const std::string& entry, const Given& given,
-                    const NativeOptions& options);
+                    const NativeOptions& options, Missing missing = Missing::kError);
 
 /// While it lives, Ctrl-C sets a flag that ends the machine's run; a second one ends the process.
 class Interruption {

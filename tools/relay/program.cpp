@@ -39,10 +39,13 @@ Program bind_program(ProgramSource source, const std::string& entry, const Given
   const Module::FunctionEntry& function = find_entry(source.module, entry);
   Program program;
   program.entry = function.name;
-  Parameters parameters =
-      parameters_of(function, function_signature(source.module, program.entry).get());
-  const bool given_now = when == Arguments::kGiven;
-  Bound bound = bind_arguments(parameters, given, std::move(source.weights), given_now);
+  const Parameters parameters = parameters_of(source.module, function);
+  const bool given_now = when != Arguments::kLater;
+  const Missing missing = when == Arguments::kGiven    ? Missing::kError
+                          : when == Arguments::kMadeUp ? Missing::kMakeUp
+                                                       : Missing::kLeave;
+  Bound bound = bind_arguments(parameters, given, std::move(source.weights), missing);
+  program.made_up = made_up_texts(parameters, bound);
   try {
     if (given_now) check_arguments(source.module, program.entry, bound.values);
     if (lap) lap("arguments");

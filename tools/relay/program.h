@@ -28,14 +28,16 @@ ProgramSource read_source(const std::string& path, const Lap& lap = {});
 
 /// A program of which nothing is open but the values of its arguments.
 struct Program {
-  Module module;                 // specialised and typed
-  Name entry;                    // its parameters are those that no weights were given for
-  std::vector<Value> arguments;  // one for each of them, unless they come later
+  Module module;                     // specialised and typed
+  Name entry;                        // its parameters are those that no weights were given for
+  std::vector<Value> arguments;      // one for each of them, unless they come later
+  std::vector<std::string> made_up;  // of these, see made_up_texts
 };
 
 enum class Arguments {
-  kGiven,  // every parameter has a value: the program is for those and runs on them
-  kLater,  // parameters without weights are what their declarations say
+  kGiven,   // every parameter has a value: the program is for those and runs on them
+  kMadeUp,  // the same, and a parameter without a value gets one that is made up
+  kLater,   // parameters without weights are what their declarations say
 };
 
 /// Specialises a program and makes constants of its entry's weights: those of the source and of

@@ -78,9 +78,8 @@ Subject read_subject(const ReduceOptions& options) {
   }
   const Module::FunctionEntry& entry = find_entry(subject.module, options.entry);
   subject.arguments.entry = entry.name;
-  Parameters parameters =
-      parameters_of(entry, function_signature(subject.module, entry.name).get());
-  give(*entry.function, bind_arguments(parameters, options.given, {}, false).values);
+  const Parameters parameters = parameters_of(subject.module, entry);
+  give(*entry.function, bind_arguments(parameters, options.given, {}, Missing::kLeave).values);
   return subject;
 }
 

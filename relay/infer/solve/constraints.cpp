@@ -141,6 +141,11 @@ const Operator* operator_of(const Relation* relation) {
   return op != nullptr && op->relation() == relation ? op : nullptr;
 }
 AttrsRef dtype_attrs(DTypes dtypes) { return Attrs::make(DTypeClassAttrs{dtypes.str()}); }
+bool is_float_demand(const RelationType& demand) {
+  if (demand.relation() == float_relation()) return true;
+  if (demand.relation() != dtype_relation()) return false;
+  return demand.attrs().get() == dtype_attrs(kFloats).get();
+}
 const Relation* projection_relation() {
   static const Relation* relation = make_relation(
       "Projection", Relation::Form::kGeneral, "The second type is a field of the first, a tuple.");

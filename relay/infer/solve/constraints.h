@@ -44,6 +44,8 @@ bool is_wide(const AttrsRef& attrs);
 /// unlike Float(d). For a declared type it demands a tensor of such a dtype.
 const Relation* dtype_relation();
 AttrsRef dtype_attrs(DTypes dtypes);
+/// True if a constraint is a demand on a dtype that only floating-point dtypes meet.
+bool is_float_demand(const RelationType& demand);
 /// True if a relation is about a dtype alone and has no output.
 inline bool is_dtype_relation(const Relation* relation) {
   return relation->form == Relation::Form::kDType;
