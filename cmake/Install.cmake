@@ -44,6 +44,21 @@ foreach(name relay relay-runtime)
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# Completion for shells and the manual page: the command writes them from its own table of commands and options.
+set(shell_dir ${CMAKE_BINARY_DIR}/completion)
+add_custom_command(OUTPUT ${shell_dir}/relay.bash ${shell_dir}/relay.zsh ${shell_dir}/relay.fish ${shell_dir}/relay.1
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${shell_dir}
+  COMMAND $<TARGET_FILE:relay> completion bash > ${shell_dir}/relay.bash
+  COMMAND $<TARGET_FILE:relay> completion zsh > ${shell_dir}/relay.zsh
+  COMMAND $<TARGET_FILE:relay> completion fish > ${shell_dir}/relay.fish
+  COMMAND $<TARGET_FILE:relay> completion man > ${shell_dir}/relay.1
+  DEPENDS relay VERBATIM)
+add_custom_target(relay_completion ALL DEPENDS ${shell_dir}/relay.1)
+install(FILES ${shell_dir}/relay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME relay)
+install(FILES ${shell_dir}/relay.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _relay)
+install(FILES ${shell_dir}/relay.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${shell_dir}/relay.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
 if(BUILD_TESTING AND NOT RELAY_SANITIZE AND NOT RELAY_COVERAGE)
   add_test(NAME install_embed
     COMMAND ${CMAKE_SOURCE_DIR}/tests/install/embed.sh ${CMAKE_COMMAND} ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}/examples/embed ${CMAKE_CXX_COMPILER})

@@ -22,6 +22,11 @@ printf 'def @main(%%x: float32) { %%x + 1f }\n' > "$folder/program.rly"
 "$prefix/bin/relay" run "$folder/program.rly" --arg 2 > "$folder/out"
 grep -q '^3.0$' "$folder/out" || fail "the command says $(cat "$folder/out")"
 
+# What shells complete, and the manual page.
+for file in bash-completion/completions/relay zsh/site-functions/_relay fish/vendor_completions.d/relay.fish man/man1/relay.1; do
+  grep -q executor "$prefix/share/$file" || fail "share/$file is missing or knows no option"
+done
+
 # C++ with CMake: compiles, runs and saves. The copy keeps the build out of the example's folder.
 cp -r "$example" "$folder/embed"
 cd "$folder/embed"

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -102,9 +103,54 @@ bool json_diagnostics = false;
 void write_diagnostics_as_json(bool json) { json_diagnostics = json; }
 bool diagnostics_are_json() { return json_diagnostics; }
 
+bool may_colour(int descriptor) {
+  const char* never = std::getenv("NO_COLOR");
+  if (never != nullptr && *never != '\0') return false;
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return !dumb && isatty(descriptor) == 1;
+}
+
+namespace {
+
+// The colour that a line of diagnostics begins with, up to its colon, or null.
+const char* line_colour(std::string_view line) {
+  if (line.starts_with("error")) return "\033[1;31m";
+  if (line.starts_with("warning")) return "\033[1;33m";
+  if (line.starts_with("note:")) return "\033[1;36m";
+  if (line.starts_with("help:")) return "\033[1;32m";
+  return nullptr;
+}
+
+// Diagnostics with colours: what they are, and the carets under the source.
+std::string coloured(std::string_view text) {
+  constexpr const char* kPlain = "\033[0m";
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    const size_t colon = line.find(':');
+    const size_t caret = line.find_first_not_of(" |");
+    if (const char* colour = line_colour(line); colour != nullptr && colon != line.npos) {
+      out.append(colour).append(line.substr(0, colon)).append(kPlain).append(line.substr(colon));
+    } else if (caret != line.npos && line[caret] == '^') {
+      const size_t last = line.find_last_of('^') + 1;
+      out.append(line.substr(0, caret)).append("\033[31m").append(line.substr(caret, last - caret));
+      out.append(kPlain).append(line.substr(last));
+    } else {
+      out.append(line);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 void report(const std::vector<Diagnostic>& diagnostics) {
   std::string text =
       json_diagnostics ? diagnostics_json(diagnostics) : render(diagnostics, /*codes=*/true);
+  if (!json_diagnostics && may_colour(STDERR_FILENO)) text = coloured(text);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

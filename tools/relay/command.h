@@ -48,6 +48,7 @@ void suggest_reduce(Context& context, const std::string& program,
 void add_run(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_compile(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_fmt(CLI::App& app, Context& context);
@@ -64,6 +65,7 @@ void add_reduce(CLI::App& app, Context& context);
 void add_lsp(CLI::App& app, Context& context);
 void add_repl(CLI::App& app, Context& context);
 void add_ops(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
 void add_doc(CLI::App& app, Context& context);
 
 /// Program text from a path, or from standard input for "-". Throws `Error` for what cannot be
@@ -96,6 +98,9 @@ void write_diagnostics_as_json(bool json);
 bool diagnostics_are_json();
 /// Warnings and the like, on standard error.
 void report(const std::vector<Diagnostic>& diagnostics);
+/// True if text for this stream may have colours: it is a terminal that knows them, and NO_COLOR is
+/// not set in the environment.
+bool may_colour(int descriptor);
 /// Writes to standard output; a closed pipe ends the command quietly.
 void print_out(std::string_view text);
 

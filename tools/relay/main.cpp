@@ -167,6 +167,7 @@ int run_command(int argc, const char* const* argv) {
   add_run(app, context);
   add_bench(app, context);
   add_compile(app, context);
+  add_show(app, context);
   add_check(app, context);
   add_import(app, context);
   add_fmt(app, context);
@@ -181,6 +182,7 @@ int run_command(int argc, const char* const* argv) {
   add_lsp(app, context);
   add_repl(app, context);
   add_ops(app, context);
+  add_completion(app, context);
   add_doc(app, context);
   CLI::App* help = app.add_subcommand("help", "Print help on a command.");
   std::string topic;

@@ -67,7 +67,7 @@ void emit_graphs(const OptOptions& options) {
       if (first || (changed && options.print_changed)) {
         print_out(text + "\n");
       } else if (changed) {
-        print_out(line_difference(before, text, isatty(STDOUT_FILENO) == 1) + "\n");
+        print_out(line_difference(before, text, may_colour(STDOUT_FILENO)) + "\n");
       }
       before = std::move(text);
     };
@@ -186,7 +186,7 @@ void opt(const OptOptions& options, Context& context_of_command) {
   if (printed) {
     PrintPasses print;
     print.when = options.print_changed ? PrintWhen::kChanged : PrintWhen::kDifference;
-    print.colour = isatty(STDOUT_FILENO) == 1;
+    print.colour = may_colour(STDOUT_FILENO);
     context.instruments.push_back(
         print_passes([](const std::string& text) { print_out(text); }, print));
   }

@@ -454,6 +454,8 @@ std::shared_ptr<const FileBytes> map_file(const std::string& path, uint64_t size
 
 }  // namespace
 
+uint32_t executable_version() { return kVersion; }
+
 bool is_executable_file(std::span<const std::byte> beginning) {
   return beginning.size() >= kMagic.size() &&
          std::memcmp(beginning.data(), kMagic.data(), kMagic.size()) == 0;

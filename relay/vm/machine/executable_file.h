@@ -30,6 +30,9 @@ std::vector<std::byte> executable_bytes(const Executable& executable);
 std::shared_ptr<Executable> load_executable(std::span<const std::byte> bytes,
                                             const std::string& name);
 
+/// The version of the format: of each file that is written, and of each that can be read.
+uint32_t executable_version();
+
 /// True if a file begins like an executable.
 bool is_executable_file(std::span<const std::byte> beginning);
 
