@@ -13,8 +13,11 @@ using parsing::Tok;
 namespace {
 
 constexpr LintRule kRules[] = {
-    {"endless-recursion", "A function calls itself whatever its arguments are."},
+    {"endless-recursion", "A function calls itself whatever its arguments are.", true},
     {"result-dimension", "Only the result of a function mentions a dimension."},
+    {"shadowed-global",
+     "A local that is called has the name of a function, or a type parameter that of a data type.",
+     true},
     {"unused-binding", "A let or graph binding that nothing uses."},
     {"unused-function", "A function that neither @main nor any other function mentions."},
     {"unused-parameter", "A parameter that its function does not use."},
@@ -31,8 +34,11 @@ class Linter {
   explicit Linter(const std::vector<ChunkRef>& chunks) : chunks_(chunks) {}
 
   std::vector<Lint> run() {
+    find_globals();
     for (chunk_ = 0; chunk_ < chunks_.size(); ++chunk_) {
       unused_locals();
+      shadowed_functions();
+      shadowed_types();
       recursion();
       result_dimensions();
     }
@@ -79,6 +85,51 @@ class Linter {
           add("unused-binding", binder.token, name + " is not used", true);
           break;
       }
+    }
+  }
+
+  // The functions and data types that the text defines.
+  void find_globals() {
+    for (const ChunkRef& one : chunks_) {
+      for (const GlobalUse& use : one->names.globals) {
+        if (use.defines) functions_.insert(use.name);
+      }
+    }
+    for (chunk_ = 0; chunk_ < chunks_.size(); ++chunk_) {
+      const size_t name = is_word(0, "extern") ? 2 : 1;
+      if (is_word(name - 1, "type") || is_word(name - 1, "data")) {
+        if (is(name, Tok::kIdent)) types_.insert(plain_text(chunk().token(name)));
+      }
+    }
+  }
+
+  // `%f(…)` where a local hides nothing, but a person who reads it thinks of `@f`.
+  void shadowed_functions() {
+    const Names& names = chunk().names;
+    std::unordered_set<uint32_t> told;
+    for (const LocalUse& use : names.uses) {
+      if (use.binder == kUnbound || !is(use.token + 1, Tok::kLParen)) continue;
+      const Binder& binder = names.binders[use.binder];
+      if (!functions_.contains(binder.name) || !told.insert(use.binder).second) continue;
+      const std::string name(chunk().token(binder.token));
+      add("shadowed-global", binder.token,
+          name + " is called, and the program has a function @" + name.substr(1));
+    }
+  }
+
+  // `def @f<List>(…)` beside `type List`: inside of @f, the data type cannot be named.
+  void shadowed_types() {
+    const std::vector<GlobalUse>& globals = chunk().names.globals;
+    if (globals.empty() || !globals[0].defines) return;
+    size_t i = globals[0].token + 1;
+    if (!is(i, Tok::kLess) && !is(i, Tok::kLBracket)) return;
+    for (; i < tokens().size() && !is(i, Tok::kLParen); ++i) {
+      const bool begins =
+          is(i - 1, Tok::kLess) || is(i - 1, Tok::kLBracket) || is(i - 1, Tok::kComma);
+      if (!begins || !is(i, Tok::kIdent)) continue;
+      const std::string name = plain_text(chunk().token(i));
+      if (types_.contains(name))
+        add("shadowed-global", i, "the type parameter " + name + " hides the data type " + name);
     }
   }
 
@@ -205,6 +256,8 @@ class Linter {
   const std::vector<ChunkRef>& chunks_;
   size_t chunk_ = 0;
   std::vector<Lint> lints_;
+  std::unordered_set<std::string> functions_;
+  std::unordered_set<std::string> types_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace relay::lsp {
 struct LintRule {
   const char* name;
   const char* doc;
+  bool usual = false;  // hardly ever wrong, so that `relay check` warns without being asked
 };
 
 /// All rules, by name.

@@ -67,7 +67,6 @@ struct LintOptions {
   bool all = false;
   std::vector<std::string> allowed;
   std::vector<std::string> denied;
-  bool any() const { return all || !denied.empty(); }
 };
 
 bool has(const std::vector<std::string>& names, std::string_view name) {
@@ -75,16 +74,20 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
                      [&](const std::string& one) { return one == name || one == "all"; });
 }
 
-// Warnings of the rules that are asked for; those that are denied are errors, and thrown.
+// Warnings of the usual rules and of those that are asked for; those that are denied are errors,
+// and thrown. Without being asked, long texts, which machines write, are not looked at.
 void lint(const std::string& path, const LintOptions& options) {
-  if (!options.any() || is_onnx_path(path)) return;
+  constexpr size_t kLong = size_t{1} << 20;
+  if (is_onnx_path(path)) return;
   Input input = read_input(path);
+  if (!options.all && options.denied.empty() && input.text.size() > kLong) return;
   std::shared_ptr<const Source> source = SourceMap::add(input.name, std::move(input.text));
   std::vector<Diagnostic> warnings;
   std::vector<Diagnostic> errors;
   for (const lsp::Lint& lint : lsp::find_lints(source->text())) {
     const bool denied = has(options.denied, lint.rule->name);
-    if ((!options.all && !denied) || has(options.allowed, lint.rule->name)) continue;
+    const bool wanted = options.all || denied || lint.rule->usual;
+    if (!wanted || has(options.allowed, lint.rule->name)) continue;
     const Span span = source->span(lint.begin, lint.end - lint.begin);
     const std::string message = lint.message + " (" + lint.rule->name + ")";
     if (denied) {
@@ -100,17 +103,20 @@ void lint(const std::string& path, const LintOptions& options) {
 void add_lint_options(CLI::App& command, LintOptions& options) {
   std::vector<std::string> names{"all"};
   std::string text;
+  std::string usual;
   for (const lsp::LintRule& rule : lsp::lint_rules()) {
     names.emplace_back(rule.name);
     text += std::string(text.empty() ? "" : ", ") + rule.name;
+    if (rule.usual) usual += std::string(usual.empty() ? "" : " and ") + rule.name;
   }
   command.add_flag("--lint", options.all,
-                   "Warn about what is right but hardly meant, by these rules: " + text + ".");
+                   "Warn about what is right but hardly meant, by these rules: " + text +
+                       ". Without it, of programs up to 1 MB, by " + usual + ".");
   command.add_option("--deny", options.denied, "Make warnings of a rule errors; all is each rule.")
       ->option_text("RULE")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(names));
-  command.add_option("--allow", options.allowed, "Leave a rule out of --lint and --deny all.")
+  command.add_option("--allow", options.allowed, "Leave a rule out; all is each rule.")
       ->option_text("RULE")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(names));
