@@ -11,6 +11,7 @@
 #include <relay/reduce/verify_runs.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/support/suggest.h>
 #include <relay/transform/instruments.h>
 #include <relay/transform/pass.h>
 #include <relay/transform/program.h>
@@ -39,6 +40,7 @@ struct OptOptions {
   std::string trace;
   bool list = false;
   std::string emit;
+  std::string kernel;  // of emit, if one alone
   std::string entry;
   Given given;
   NativeOptions native;
@@ -77,6 +79,17 @@ void emit_graphs(const OptOptions& options) {
   if (!observer) print_out(graphs_text(graphs));
 }
 
+// Leaves the kernels of one name.
+void keep_kernel(KernelLoops& kernels, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& kernel : kernels) names.push_back(kernel->name);
+  std::erase_if(kernels, [&](const auto& kernel) { return kernel->name != name; });
+  if (!kernels.empty()) return;
+  Diagnostic diagnostic = Diagnostic::error("the program has no kernel " + name);
+  suggest(diagnostic, name, names);
+  throw Error(std::move(diagnostic));
+}
+
 // Prints what became of a program's kernels, one after the other.
 void emit(const OptOptions& options) {
   ProgramSource source = read_source(options.program);
@@ -86,6 +99,7 @@ void emit(const OptOptions& options) {
   KernelLoops kernels;
   compile_module(program.module, program.entry, options.native, &kernels);
   codegen::Target target = codegen::Target::parse(options.native.target);
+  if (!options.kernel.empty()) keep_kernel(kernels, options.kernel);
   std::string text;
   for (const std::shared_ptr<const lower::Kernel>& kernel : kernels) {
     const char* comment = options.emit == "loops" ? "//" : options.emit == "llvm" ? ";" : "#";
@@ -294,6 +308,12 @@ void add_opt(CLI::App& app, Context& context) {
               "llvm or asm.")
           ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}))
           ->excludes(passes);
+  command
+      ->add_option("--kernel", options->kernel,
+                   "With --emit=loops, llvm or asm: print this kernel alone, as llc and assemblers "
+                   "take one module at a time.")
+      ->option_text("NAME")
+      ->needs(emitted);
   command->add_option(
       "--entry", options->entry,
       "Function to compile with --emit or to run with --verify-each=run, whose parameters --params "

@@ -356,6 +356,12 @@ std::string to_text(llvm::Module& module, const std::string& function, const Tar
     std::string result;
     compiler.optimize(module, combine);
     if (text == Text::kLlvm) {
+      // Others who compile the text know the machine by this alone.
+      for (llvm::Function& f : module) {
+        if (f.isDeclaration()) continue;
+        f.addFnAttr("target-cpu", kCpu);
+        f.addFnAttr("target-features", features_of(target));
+      }
       llvm::raw_string_ostream stream(result);
       module.print(stream, nullptr);
     } else {
