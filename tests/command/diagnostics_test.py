@@ -39,7 +39,9 @@ def test_examples_of_rules(code):
     command = "run" if code in WHEN_RUN else "check"
     found = diagnostics(command, "-", text=wrong)
     assert [d["code"] for d in found] == [WHEN_RUN.get(code) or SEEN_AS.get(code, code)], wrong
-    fine = relay(command if code == "R1" else "check", "-", text=right)
+    # The examples are about types: that of T12 would never end.
+    how = [command] if code == "R1" else ["check", "--allow", "endless-recursion"]
+    fine = relay(*how, "-", text=right)
     assert fine.returncode == 0 and fine.stderr == "", right + fine.stderr
 
 
