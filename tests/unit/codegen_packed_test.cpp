@@ -309,7 +309,10 @@ TEST(PackedContraction, NotPacked) {
   EXPECT_FALSE(any(dense(32, 64, 64), 2));  // there is no such input
   EXPECT_FALSE(any(dense(32, 3, 64), 1));   // vectors would be empty
   EXPECT_FALSE(any(dense(0, 64, 64), 1));
-  EXPECT_FALSE(any(dense(1, 64, 64), 1));  // each weight is read once
+  // Each weight is read once: it is packed where it stays in a cache.
+  EXPECT_TRUE(any(dense(1, 64, 64), 1));
+  EXPECT_TRUE(any(dense(1, 2048, 1024), 1));
+  EXPECT_FALSE(any(dense(1, 2049, 1024), 1));
   te::Builder b({{{40, 40}, kFloat32}});
   std::vector<Dim> shape{40, 40}, fold{40};
   b.output(b.map(shape, [&](te::Indices i) {
