@@ -159,3 +159,12 @@ def qdq_sums():
     added("residual_relu", lambda net, parts: net.node("Relu", [residual(net, parts, np.uint8(128))]), np.uint8(0))
     added("residual_twice", lambda net, parts: net.node("Add", [residual(net, parts, np.uint8(3)), net.floats(parts)]))
     added("bias_added", biased)
+
+    def joined(net, parts):
+        sums = net.node("Relu", [convolved(net, parts)])
+        again = net.floats(net.quantised(convolved(net, parts), 0.07, np.uint8(99)))
+        return net.node("Concat", [sums, net.floats(parts), again], axis=1)
+
+    added("joined", joined)
+    added("joined_as_they_are", lambda net, parts: net.node("Concat", [net.floats(net.quantised(convolved(net, parts), STEP, np.uint8(121)))] * 2,
+                                                            axis=-1))

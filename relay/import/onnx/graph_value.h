@@ -99,6 +99,16 @@ class GraphValue {
     result.state_->sum = std::move(sum);
     return result;
   }
+  /// The same tensor, which is these parts one after the other along an axis.
+  GraphValue of_parts(std::vector<GraphValue> parts, int64_t axis) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->parts = std::make_shared<const std::vector<GraphValue>>(std::move(parts));
+    result.state_->parts_axis = axis;
+    return result;
+  }
+  /// The values that `of_parts` got, or null.
+  const std::vector<GraphValue>* parts() const { return state_ ? state_->parts.get() : nullptr; }
+  int64_t parts_axis() const { return state_->parts_axis; }
   /// The sum that `of_sum` got, or null.
   const ScaledSum* sum() const { return state_ ? state_->sum.get() : nullptr; }
 
@@ -145,6 +155,8 @@ class GraphValue {
     std::shared_ptr<const std::vector<GraphValue>> integers;
     int64_t integers_axis = -1;
     std::shared_ptr<const ScaledSum> sum;
+    std::shared_ptr<const std::vector<GraphValue>> parts;
+    int64_t parts_axis = 0;
     std::shared_ptr<const std::vector<std::string>> strings;
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -237,6 +237,25 @@ std::optional<GraphValue> stood_for(const GraphValue& x, const Parameters& p, DT
   return parts[0];
 }
 
+/// QuantizeLinear of what stands for integers, or of such tensors one after the other; nothing for
+/// other numbers.
+std::optional<GraphValue> quantised_integers(NodeContext& node, const GraphValue& x,
+                                             const Parameters& p, DType dtype) {
+  if (x.parts() == nullptr) {
+    if (auto integers = stood_for(x, p, dtype)) return integers;
+    if (p.axis >= 0) return std::nullopt;
+    return requantised(node, x, p.scale, p.zero, dtype);
+  }
+  Values parts;
+  for (const GraphValue& part : *x.parts()) {
+    std::optional<GraphValue> integers = stood_for(part, p, dtype);
+    if (!integers && p.axis < 0) integers = requantised(node, part, p.scale, p.zero, dtype);
+    if (!integers) return std::nullopt;
+    parts.push_back(*integers);
+  }
+  return node.concat(parts, x.parts_axis());
+}
+
 Values convert_quantize(NodeContext& node) {
   GraphValue x = node.input(0);
   Parameters p = parameters_of(node, x);
@@ -250,10 +269,7 @@ Values convert_quantize(NodeContext& node) {
   }
   node.require(precision.is_float(), "the precision is no type of floats");
   if (!p.blocked && precision == kFloat32 && target.narrow == nullptr) {
-    if (auto integers = stood_for(x, p, target.dtype)) return {*integers};
-    if (p.axis < 0) {
-      if (auto integers = requantised(node, x, p.scale, p.zero, target.dtype)) return {*integers};
-    }
+    if (auto integers = quantised_integers(node, x, p, target.dtype)) return {*integers};
     GraphValue data = node.cast(x, kFloat32);
     return {quantized(node, data, p.scale, p.zero, p.axis, target.dtype)};
   }

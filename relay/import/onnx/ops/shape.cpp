@@ -353,6 +353,11 @@ Values convert_concat(NodeContext& node) {
   node.require(!parts.empty(), "there are no inputs");
   int64_t axis = node.axis(node.attr_int("axis"), parts[0].rank());
   auto emit = [&] { return node.concat(parts, axis); };
+  // Each part by itself becomes integers, if the whole does.
+  const bool quantised = std::all_of(parts.begin(), parts.end(), [](const GraphValue& part) {
+    return part.integers() != nullptr || part.sum() != nullptr;
+  });
+  if (quantised) return {emit().of_parts(parts, axis)};
   bool lists = std::all_of(parts.begin(), parts.end(), [](const GraphValue& part) {
     return part.rank() == 1 && part.dim(0).is_int() &&
            part.dim(0).as_int() <= static_cast<int64_t>(kMostElements);
