@@ -144,6 +144,7 @@ class Walk final : public Rewriter {
       }
       stop_if_asked();
       if (options_.trace) options_.trace({rule, expr, fired->after});
+      FiringWatch::tell({rule, expr, fired->after});
       history_.note(rule, expr, fired->after, fired->fresh);
       return fired;
     }
@@ -325,7 +326,18 @@ bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOp
   return any;
 }
 
+thread_local FiringWatch* watch = nullptr;
+
 }  // namespace
+
+FiringWatch::FiringWatch(std::function<void(const Firing&)> told)
+    : told_(std::move(told)), outer_(watch) {
+  watch = this;
+}
+FiringWatch::~FiringWatch() { watch = outer_; }
+void FiringWatch::tell(const Firing& firing) {
+  if (watch != nullptr) watch->told_(firing);
+}
 
 FunctionRef apply_rules(const FunctionRef& function, const RuleSet& rules,
                         const DriverOptions& options) {

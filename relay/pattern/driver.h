@@ -93,6 +93,22 @@ struct DriverOptions {
   std::function<bool()> go_on;
 };
 
+/// While it lives, is told each application of a rule on this thread, by whatever pass: for those
+/// who watch a whole compilation. Inner ones hide outer ones.
+class FiringWatch {
+ public:
+  explicit FiringWatch(std::function<void(const Firing&)> told);
+  ~FiringWatch();
+  FiringWatch(const FiringWatch&) = delete;
+  FiringWatch& operator=(const FiringWatch&) = delete;
+  /// Tells the innermost watch of this thread, if there is one.
+  static void tell(const Firing& firing);
+
+ private:
+  std::function<void(const Firing&)> told_;
+  FiringWatch* outer_;
+};
+
 /// Applies rules in a typed function until none applies. What a rule writes has the type of what it
 /// replaces, its place, and stands wherever that stood. A rule that writes several calls applies
 /// only where all calls go that its pattern fits, so that nothing is computed twice; functions with

@@ -12,7 +12,8 @@ namespace relay {
 using NodeRemark = std::function<std::string(const Expr* function, const Expr* expr)>;
 
 /// The module as text, with a comment after each expression and each bound variable that has a
-/// `remark`. Operators, constructors and lets have no place for one.
-std::string print_annotated(const Module& module, const NodeRemark& remark);
+/// `remark`. Operators, constructors and lets have no place for one. Without `values`, large
+/// constants have their shapes only.
+std::string print_annotated(const Module& module, const NodeRemark& remark, bool values = true);
 
 }  // namespace relay

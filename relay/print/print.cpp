@@ -71,8 +71,9 @@ PrintedModule print_module_lines(const Module& module, const Source* only, std::
   return printed;
 }
 
-std::string print_annotated(const Module& module, const NodeRemark& remark) {
+std::string print_annotated(const Module& module, const NodeRemark& remark, bool values) {
   PrintOptions options;
+  options.show_metadata = values;
   printing::Document document(options);
   document.remark = &remark;
   document.reserve(module);
