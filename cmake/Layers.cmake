@@ -2,7 +2,7 @@
 # `vm/machine` is listed on its own because it belongs to the runtime library.
 set(RELAY_LAYERS
   support runtime vm/machine
-  ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce lsp)
+  ir tensor_expr op print std parse import infer program eval pattern analysis transform graph lower codegen vm reduce explore lsp)
 set(RELAY_RUNTIME_LAYERS support runtime vm/machine)
 
 # Operators, passes and kernels register themselves from static objects that nothing refers to; an archive would drop
@@ -47,6 +47,16 @@ foreach(layer IN LISTS RELAY_LAYERS)
       DEPENDS ${standard_texts} ${CMAKE_SOURCE_DIR}/cmake/StandardLibrary.cmake
       VERBATIM)
     target_sources(${target} PRIVATE ${standard_library})
+  endif()
+  if(layer STREQUAL "explore")
+    # The page, which is made of tools/explore/src by scripts/explore_page.py.
+    set(explore_page ${CMAKE_BINARY_DIR}/generated/explore_page.cpp)
+    add_custom_command(OUTPUT ${explore_page}
+      COMMAND ${CMAKE_COMMAND} -DPAGE=${CMAKE_SOURCE_DIR}/tools/explore/page.html -DOUTPUT=${explore_page} -P ${CMAKE_SOURCE_DIR}/cmake/ExplorePage.cmake
+      DEPENDS ${CMAKE_SOURCE_DIR}/tools/explore/page.html ${CMAKE_SOURCE_DIR}/cmake/ExplorePage.cmake
+      VERBATIM)
+    target_sources(${target} PRIVATE ${explore_page})
+    set_source_files_properties(${explore_page} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if(layer STREQUAL "codegen")
     target_link_libraries(${target} PRIVATE relay_llvm)

@@ -1,0 +1,165 @@
+"""The document and the server of `relay explore`, without a browser."""
+
+import http.client
+import re
+import signal
+import subprocess
+
+import conftest
+import numpy
+import pytest
+
+RELAY = conftest.RELAY
+
+
+@pytest.fixture(scope="module")
+def small(folder):
+    return conftest.document(folder / "small.json", folder / "small.rly")
+
+
+def stage(document, name):
+    return next(each for each in document["stages"] if each["name"] == name and "nodes" in each)
+
+
+def labels(document, stage):
+    return [document["texts"][label] for label in stage["nodes"]["label"]]
+
+
+def test_stages_count_nodes_and_rules(small):
+    names = [each["name"] for each in small["stages"]]
+    assert names[0] == "program" and names[-1] == "executable" and "composed" in names
+    simplify = stage(small, "SimplifyExpr")
+    assert simplify["changed"] and simplify["after"] < simplify["before"] and simplify["ms"] > 0
+    assert "multiply by one" in {small["texts"][rule] for rule, _ in simplify["fired"]}
+    assert simplify["firings"] == len(simplify["fired"])
+    assert all("nodes" not in each for each in small["stages"] if not each["changed"])
+
+
+def test_nodes_have_their_line_of_text_and_their_place_in_the_source(small):
+    first = small["stages"][0]
+    nodes = first["nodes"]
+    at = labels(small, first).index("nn.softmax")
+    assert "nn.softmax(" in small["texts"][first["lines"][nodes["line"][at]]]
+    source, begin, length = small["places"][nodes["place"][at]]
+    assert small["sources"][source]["text"].encode()[begin : begin + length] == b"nn.softmax(%b + exp(%x))"
+    assert small["texts"][nodes["type"][at]] == "Tensor[(8, 16), float32]"
+
+
+def test_launches_stand_for_nodes_of_the_program(small):
+    launches = small["stages"][-1]["nodes"]
+    softmax = small["stages"][0]["nodes"]["place"][labels(small, small["stages"][0]).index("nn.softmax")]
+    (found,) = [i for i, origins in enumerate(launches["origins"]) if softmax in origins or launches["place"][i] == softmax]
+    kernel = small["kernels"][launches["kernel"][found]]
+    assert "softmax" in kernel["name"] and kernel["loops"] and kernel["assembly"] and kernel["calls"] >= 1
+    assert len(small["profile"]["launches"]) == sum(each >= 0 for each in launches["kernel"])
+
+
+def test_values_are_those_of_a_run(folder):
+    (folder / "sum.rly").write_text("def @main(%x: Tensor[(2, 2), float32]) { let %y = %x + 1f; sum(%y * 2f) }")
+    document = conftest.document(folder / "sum.json", folder / "sum.rly", "--arg", "[[1, 2], [3, 4]]")
+    names = labels(document, document["stages"][0])
+    values = {names[node]: statistics for node, statistics in document["values"]}
+    assert values["add"]["first"] == ["2.0", "3.0", "4.0", "5.0"] and values["add"]["mean"] == 3.5
+    assert values["multiply"]["max"] == 10 and not document["made_up"]
+
+
+def test_statistics_of_constants(folder):
+    numpy.savez(folder / "w.npz", w=numpy.array([0, 1, 2, 3, 4, 5, 6, numpy.inf], "float32"))
+    (folder / "w.rly").write_text("def @main(%x: Tensor[(8), float32], %w: Tensor[(8), float32]) { %x + %w }")
+    document = conftest.document(folder / "w.json", folder / "w.rly", "--params", folder / "w.npz")
+    found = document["constants"][0]
+    assert (found["min"], found["max"], found["mean"], found["zeros"], found["bad"]) == (0, 6, 3, 1, 1)
+    assert sum(found["histogram"]) == 7 and found["first"][-1] == "inf"
+
+
+def test_memory_is_planned_for_made_up_sizes(folder):
+    (folder / "open.rly").write_text("def @main(%x: Tensor[(n, 16), float32]) { nn.softmax(sort(nn.softmax(%x))) }")
+    document = conftest.document(folder / "open.json", folder / "open.rly")
+    assert document["made_up"] and document["memory"][0]["planned"] and document["memory"][0]["places"]
+
+
+def test_a_program_that_cannot_run_is_shown_all_the_same(folder):
+    (folder / "end.rly").write_text("def @f(%x: int32) -> int32 { @f(%x) }\ndef @main(%x: int32) { @f(%x) }")
+    document = conftest.document(folder / "end.json", folder / "end.rly", "--run-seconds", "0.2")
+    assert "profile" not in document and "more than 0.2 s" in document["notes"][0]
+
+
+def test_no_run(folder):
+    document = conftest.document(folder / "still.json", folder / "small.rly", "--no-run")
+    assert "profile" not in document and "values" not in document and document["notes"] == []
+
+
+def test_compiled_models_have_launches_and_a_profile(folder):
+    subprocess.run([RELAY, "compile", folder / "small.rly", "-o", folder / "small.rlx"], check=True, timeout=300)
+    document = conftest.document(folder / "rlx.json", folder / "small.rlx")
+    assert [each["name"] for each in document["stages"]] == ["executable"]
+    assert document["profile"]["ms"] > 0 and any("softmax" in each["text"] for each in document["sources"])
+
+
+def test_the_page_is_one_file_that_names_no_host(folder):
+    text = (folder / "small.html").read_text()
+    assert "default-src 'none'" in text
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["{small}", "--format", "json"], 2, "--format json goes to --output"),
+        (["{small}", "--format", "json", "--with", "{small}", "--output", "-"], 2, "--format json is one document"),
+        (["{small}", "--output", "{small}"], 1, "small.rly"),
+        (["{small}", "--port", "99999"], 2, "--port"),
+        (["missing.rly", "--output", "-"], 1, "missing.rly"),
+    ],
+)
+def test_refusals(folder, arguments, code, message):
+    words = [word.format(small=folder / "small.rly") for word in arguments]
+    done = subprocess.run([RELAY, "explore", *words], capture_output=True, text=True, timeout=120, cwd=folder)
+    assert done.returncode == code and message in done.stderr, done.stderr
+    assert (folder / "small.rly").read_text() == conftest.PROGRAM
+
+
+@pytest.fixture
+def served(folder):
+    process = subprocess.Popen([RELAY, "explore", folder / "small.rly", "--no-run"], stdout=subprocess.PIPE, text=True)
+    address = process.stdout.readline().strip()
+    yield process, re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", address), address
+    process.kill()
+    process.wait(60)
+
+
+def ask(port, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    text = response.read()
+    connection.close()
+    return response, text
+
+
+def test_the_server_gives_the_page_to_who_has_the_address(served):
+    process, address, _ = served
+    port, token = int(address[1]), address[2]
+    response, text = ask(port, f"/?token={token}")
+    assert response.status == 200 and b"application/x-relay" in text and response.headers["Cache-Control"] == "no-store"
+    for path, method, headers in [
+        ("/", "GET", {}), ("/?token=" + "0" * 32, "GET", {}), (f"/?token={token}", "POST", {}), (f"/?token={token}x", "GET", {}),
+        (f"/?token={token}", "GET", {"Host": "evil.example"}), (f"/?token={token}", "GET", {"Host": f"evil.example:{port}"}),
+    ]:  # fmt: skip
+        response, text = ask(port, path, method, **headers)
+        assert response.status == 403 and b"application/x-relay" not in text
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+
+
+def test_a_taken_port_is_an_error(served, folder):
+    _, address, _ = served
+    done = subprocess.run([RELAY, "explore", folder / "small.rly", "--no-run", "--port", address[1]], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and f"cannot take port {address[1]} of the loopback" in done.stderr
+
+
+def test_the_page_is_made_of_its_sources():
+    done = subprocess.run(["scripts/explore_page.py", "--check"], capture_output=True, text=True, timeout=300)
+    if "install" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
