@@ -21,8 +21,9 @@ from .elementwise import *  # noqa: F403
 from .info import API_VERSIONS, __array_namespace_info__, can_cast, finfo, iinfo, isdtype, issubdtype, result_type
 from .linear import *  # noqa: F403
 from .manipulation import *  # noqa: F403
+from .more import *  # noqa: F403
 from .reductions import *  # noqa: F403
-from . import creation as _creation, elementwise as _elementwise, linear as _linear, manipulation as _manipulation, reductions as _reductions
+from . import creation as _creation, elementwise as _elementwise, linear as _linear, manipulation as _manipulation, more as _more, reductions as _reductions
 from ..functions.indexing import getitem
 from .infixes import infix
 
@@ -46,5 +47,5 @@ __all__ = [
     "fft", "finfo", "float16", "float32", "float64", "iinfo", "inf", "int16", "int32", "int64", "int8", "invert", "isdtype", "issubdtype", "left_shift",
     "linalg", "mod", "nan", "ndarray", "newaxis", "pi", "power", "result_type", "right_shift", "uint16", "uint32", "uint64", "uint8",
 ]  # fmt: skip
-for _part in (_creation, _elementwise, _linear, _manipulation, _reductions):
+for _part in (_creation, _elementwise, _linear, _manipulation, _more, _reductions):
     __all__ += _part.__all__
