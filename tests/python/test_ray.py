@@ -160,20 +160,19 @@ def test_dataset_survives_killed_workers(program: Program, data: Path) -> None:
 
 
 def kill_soon(name: str) -> threading.Thread:
-    """Kills (-9) the first worker whose title has the name, once it has worked for a moment."""
+    """Kills (-9) the first worker whose title has the name."""
 
     def kill() -> None:
-        for _ in range(600):
+        for _ in range(6000):
             for process in Path("/proc").glob("[0-9]*"):
                 try:
                     title, parent = (process / "cmdline").read_bytes(), (process / "stat").read_text()
                 except OSError:
                     continue
                 if title.startswith(b"ray::") and name.encode() in title and b"IDLE" not in title and ours(int(parent.rsplit(")", 1)[1].split()[1])):
-                    time.sleep(0.3)
                     os.kill(int(process.name), signal.SIGKILL)
                     return
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -189,7 +188,7 @@ def ours(parent: int) -> bool:
 
 
 def test_parquet_survives_killed_workers(program: Program, data: Path, tmp_path: Path) -> None:
-    thread = kill_soon("_Worker")
+    thread = kill_soon("_Worker.run")  # it has begun a part
     done = infer_parquet(data, tmp_path, program, columns=COLUMNS, batch_size=10, rows=50, workers=2, prepare=slow)
     thread.join()
     assert (done.rows, done.rows_before, len(done.files)) == (ROWS, 0, 12) and done.deaths == 1
