@@ -17,7 +17,7 @@ from relay import Executable as Executable
 from ..ir.module import IRModule as IRModule
 
 from .. import _absent
-from ..tir import Any as Any  # type: ignore[assignment]  # a class: scripts ask isinstance(extent, relay.Any)
+from ..tir import Any as Any  # a class: scripts ask isinstance(extent, relay.Any)
 from ..ir.spans import SequentialSpan as SequentialSpan, SourceName as SourceName
 from ..ir import TypeConstraint as TypeConstraint
 

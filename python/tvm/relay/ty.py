@@ -8,7 +8,7 @@ import relay as _relay
 from relay.ty import *  # noqa: F403
 from relay.ty import __all__ as __all__
 
-from ..tir import Any as Any  # type: ignore[assignment]
+from ..tir import Any as Any
 
 
 def is_dynamic(tensor_type: _AnyType) -> bool:
