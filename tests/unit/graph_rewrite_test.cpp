@@ -313,6 +313,7 @@ TEST(Rewrite, EachIsToldOf) {
   EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{{"composed", true},
                                                              {"drop_outputs", false},
                                                              {"prepare_constants", false},
+                                                             {"join_products", false},
                                                              {"winograd", false},
                                                              {"pack_operands", true},
                                                              {"place_parts", false}}));

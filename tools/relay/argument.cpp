@@ -15,7 +15,8 @@ size_t outer_equals(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '"') quoted = !quoted;
+    // One that nothing ends is a character like others.
+    if (c == '"') quoted = !quoted && text.find('"', i + 1) != std::string_view::npos;
     if (quoted) continue;
     if (c == '(' || c == '[' || c == '{') ++depth;
     if (c == ')' || c == ']' || c == '}') --depth;
