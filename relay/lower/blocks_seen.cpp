@@ -55,6 +55,14 @@ class Seen {
     return std::find(axes_.begin(), axes_.end(), axis) != axes_.end();
   }
 
+  /// True if a value is one of each column.
+  bool has_column(const ScalarRef& value) const {
+    const std::vector<const ScalarNode*> nodes = te::post_order({&value, 1});
+    return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode* node) {
+      return node->kind == ScalarKind::kIndex && is_column(node->axis);
+    });
+  }
+
   bool look_at(size_t k) {
     const auto& map = std::get<Map>(c_.stages[chain_.stages[k]].body);
     if (map.values.size() != 1) return false;
@@ -70,11 +78,15 @@ class Seen {
       return columns_[0].has_value();
     }
     const std::vector<const ScalarNode*> nodes = te::post_order(map.values);
+    std::optional<uint32_t> column;
     for (const ScalarNode* node : nodes) {
       std::optional<size_t> from = read_stage(*node);
       if (!from || !columns_[*from]) continue;
       const ScalarNode& index = *node->args[*columns_[*from]];
       if (index.kind != ScalarKind::kIndex) return false;
+      // With two, one may be behind the mask while the other is not.
+      if (column && *column != index.axis) return false;
+      column = index.axis;
       if (!is_column(index.axis)) axes_.push_back(index.axis);
     }
     for (size_t a = 0; a < map.axes.size(); ++a) {
@@ -151,7 +163,8 @@ class Seen {
         if (infinite || arg(1) == -kInfinity) return -kInfinity;
         return std::nullopt;
       case BinaryOp::kDiv:
-        return arg(0) == 0.0 ? arg(0) : std::nullopt;
+        // A divisor of the column's own may be 0 or not a number.
+        return arg(0) == 0.0 && !has_column(node.args[1]) ? arg(0) : std::nullopt;
       case BinaryOp::kMul:
         if (arg(0) == 0.0 || arg(1) == 0.0) return 0.0;
         return std::nullopt;

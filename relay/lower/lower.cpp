@@ -292,10 +292,11 @@ Lowered lower(const Computation& computation, const std::string& name,
     }
   }
   if (!options.onednn) {
-    // Several blocks read the same factors. With open extents there may be one row, which reads
-    // them once, as they are.
+    // Several blocks read the same factors. With open extents there may be one row, which reads them
+    // once, as they are.
+    constexpr int64_t kSeveral = 4;
     std::optional<BlockChain> chain = find_blocks(c, options.blocks);
-    if (chain && chain->count.is_int() && !chain->count.is_int(1))
+    if (chain && chain->count.is_int() && chain->count.as_int() >= kSeveral)
       c = with_packed_factors(c, *chain, options.vector_bytes);
   }
   return Lowering(std::move(c), name, options).run();

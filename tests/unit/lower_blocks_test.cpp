@@ -53,6 +53,15 @@ const Program kPrograms[] = {
      "einsum((nn.softmax(einsum((%a, %b), equation=\"tkgd,ckd->ktgc\")), %c), "
      "equation=\"ktgc,ckd->tkgd\")",
      {{kN, 2, 3, 8}, {kM, 2, 8}, {kM, 2, 6}}},
+    {"masks_of_two_columns",
+     "{ let %s = nn.batch_matmul(%a, %b, transpose_b=True); "
+     "let %z = sum(trilu(expand_dims(%s, axis=1) + expand_dims(transpose(%s, axes=[0, 2, 1]), "
+     "axis=3), 0i64, upper=False), axis=[1]); "
+     "nn.batch_matmul(trilu(%z, 0i64, upper=False), %c, transpose_b=True) }",
+     {{2, kN, 8}, {2, kM, 8}, {2, 4, kM}}},
+    {"divided_by_columns",
+     "nn.dense(nn.masked_softmax(nn.dense(%a, %b), True, causal=True) / (%d + FLOAT(0.3)), %c)",
+     {{kN, 8}, {kM, 8}, {7, kM}, {kM}}},
     {"read_elsewhere",
      "{ let %d = nn.relu(nn.dense(%a, %b)); (nn.dense(%d, %c), sum(%d)) }",
      {{kN, 8}, {kM, 8}, {7, kM}},

@@ -149,6 +149,7 @@ class Joiner {
     auto [entry, added] = joined_.try_emplace(Key{works, sources, texts(terms), texts(extents)});
     if (added) entry->second = joined(graph, row, sources, terms, std::move(infos));
     if (entry->second == nullptr) return false;
+    facts_[entry->second] = Facts();  // it has its two products, and is no end of another
 
     Node& last = graph.nodes[row.back()];
     std::vector<uint32_t> origins;

@@ -5,6 +5,7 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/registry/columns.h>
+#include <relay/op/registry/forms.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/external_code.h>
 #include <relay/transform/fusion.h>
@@ -206,6 +207,7 @@ Prepared prepare(const Module& module, int level, std::vector<Diagnostic>* warni
   Module wrapped = ours;
   for (const auto& entry : ours.functions()) {
     post_order(entry.function.get(), [&](const Expr* expr) {
+      result.stops_fusion = result.stops_fusion || is_stop_fusion(expr);
       const auto* let = expr->as<Let>();
       const auto* function = let == nullptr ? nullptr : let->value()->as<relay::Function>();
       if (function != nullptr && function->span().known())

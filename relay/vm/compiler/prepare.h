@@ -15,6 +15,8 @@ struct Prepared {
   Module module;
   /// Names of the functions that lets bound in the original program, by their places.
   std::unordered_map<uint64_t, std::string> names;
+  /// True if the program says where fusion stops: then groups of operators stay as they are.
+  bool stops_fusion = false;
   std::string name_of(const relay::Function* function) const;
 };
 /// `warnings` may be null.

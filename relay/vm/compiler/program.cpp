@@ -41,7 +41,7 @@ graph::FormOf form_of(Find find) {
   };
 }
 
-graph::RewriteOptions rewrite_options(const CompileOptions& options) {
+graph::RewriteOptions rewrite_options(const CompileOptions& options, bool stops_fusion) {
   constexpr int kWinogradLevel = 3;
   const int64_t vector_bytes = options.target.vector_bytes();
   graph::RewriteOptions rewrites;
@@ -50,9 +50,11 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options) {
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
     return lower::packing_of(work.computation(), constant, vector_bytes, work.prepared);
   });
-  rewrites.runs_in_blocks = [](const te::Computation& computation) {
-    return lower::runs_in_blocks(computation);
-  };
+  if (!stops_fusion) {
+    rewrites.runs_in_blocks = [](const te::Computation& computation) {
+      return lower::runs_in_blocks(computation);
+    };
+  }
   if (options.level >= kWinogradLevel && options.winograd &&
       PassContext::current().config_value<bool>(kWinogradKey)) {
     rewrites.winograd_form = form_of([=](const graph::Work& work, const auto& constant) {
@@ -296,7 +298,7 @@ void ProgramBuilder::compile_functions() {
 }
 
 void ProgramBuilder::rewrite_graphs() {
-  graph::Rewriting rewriting(graphs_, rewrite_options(options_));
+  graph::Rewriting rewriting(graphs_, rewrite_options(options_, prepared_.stops_fusion));
   rewriting.verify_graphs();
   if (!options_.rewrite_graphs || options_.level == 0) {
     if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);
