@@ -1,37 +1,17 @@
 #include <relay/graph/work.h>
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
 #include <unordered_map>
 
+#include <relay/ir/numbered_symbol.h>
 #include <relay/support/error.h>
-#include <relay/support/fork_mutex.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::graph {
-namespace {
 
-Dim pooled_symbol(const char* prefix, std::deque<TypeVarRef>& pool, size_t k) {
-  static ForkMutex mutex;
-  std::lock_guard lock(mutex);
-  while (pool.size() <= k)
-    pool.push_back(TypeVar::make(prefix + std::to_string(pool.size()), Kind::kShapeVar));
-  return Dim::symbol(pool[k].get());
-}
-
-}  // namespace
-
-Dim work_symbol(size_t k) {
-  static auto* pool = new std::deque<TypeVarRef>;
-  return pooled_symbol("d", *pool, k);
-}
-
-Dim graph_symbol(size_t k) {
-  static auto* pool = new std::deque<TypeVarRef>;
-  return pooled_symbol("g", *pool, k);
-}
+Dim work_symbol(size_t k) { return numbered_symbol("d", k); }
+Dim graph_symbol(size_t k) { return numbered_symbol("g", k); }
 
 void for_each_dim(const Group& group, const std::function<void(Dim)>& visit) {
   const te::Computation& computation = group.computation;

@@ -1,9 +1,16 @@
 #include <relay/ir/type.h>
 
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
 #include <relay/ir/module.h>
+#include <relay/ir/numbered_symbol.h>
 #include <relay/ir/type_fields.h>
 #include <relay/ir/type_table.h>
 #include <relay/support/error.h>
+#include <relay/support/fork_mutex.h>
 
 namespace relay {
 
@@ -261,6 +268,19 @@ std::optional<int64_t> num_elements(const Type* type) {
     overflow |= __builtin_mul_overflow(count, d.as_int(), &count);
   }
   return overflow ? std::nullopt : std::optional<int64_t>(count);
+}
+
+Dim numbered_symbol(std::string_view prefix, size_t number) {
+  static ForkMutex mutex;
+  static auto* pools = new std::map<std::string, std::deque<TypeVarRef>, std::less<>>;
+  std::lock_guard lock(mutex);
+  auto found = pools->find(prefix);
+  if (found == pools->end()) found = pools->try_emplace(std::string(prefix)).first;
+  std::deque<TypeVarRef>& pool = found->second;
+  while (pool.size() <= number)
+    pool.push_back(
+        TypeVar::make(std::string(prefix) + std::to_string(pool.size()), Kind::kShapeVar));
+  return Dim::symbol(pool[number].get());
 }
 
 }  // namespace relay

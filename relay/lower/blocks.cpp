@@ -1,16 +1,13 @@
 #include <relay/lower/blocks.h>
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
 #include <unordered_map>
 
-#include <relay/ir/type.h>
+#include <relay/ir/numbered_symbol.h>
 #include <relay/lower/contraction.h>
 #include <relay/lower/packing.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/stage_copier.h>
-#include <relay/support/fork_mutex.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -35,16 +32,6 @@ constexpr int64_t kLeastRows = 24, kMostRows = 96;
 constexpr int64_t kMostTogether = 16;
 /// Smaller tensors between products stay in a cache as they are.
 constexpr int64_t kWorthBlocks = 4 << 20;
-
-/// c0, c1, …: counters of blocks.
-Dim block_symbol(size_t k) {
-  static ForkMutex mutex;
-  static auto* symbols = new std::deque<TypeVarRef>;
-  std::lock_guard lock(mutex);
-  while (symbols->size() <= k)
-    symbols->push_back(TypeVar::make(Name("c" + std::to_string(symbols->size())), Kind::kShapeVar));
-  return Dim::symbol((*symbols)[k].get());
-}
 
 const Map* map_of(const Computation& c, size_t stage) {
   return std::get_if<Map>(&c.stages[stage].body);
@@ -339,7 +326,7 @@ Computation with_form(Computation changed, const Computation& form, size_t opera
 }  // namespace
 
 std::optional<BlockChain> find_blocks(const Computation& computation, BlocksIf blocks_if) {
-  if (blocks_if == BlocksIf::kNever) return std::nullopt;
+  if (blocks_if == BlocksIf::kNever || computation.stages.size() < 2) return std::nullopt;
   return Chains(computation, blocks_if).find();
 }
 
@@ -376,7 +363,7 @@ OneBlock one_block(const Computation& computation, const BlockChain& chain) {
       begin.emplace_back(0);
       continue;
     }
-    const Dim symbol = block_symbol(block.counters.size());
+    const Dim symbol = numbered_symbol("c", block.counters.size());
     const bool cut = r == chain.cut;
     block.counters.push_back({symbol, cut ? chain.count : chain.rows[r]});
     begin.push_back(!cut                    ? symbol

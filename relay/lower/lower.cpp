@@ -125,7 +125,6 @@ class Lowering {
 
   /// Stages that run block by block. They stay as they are if a group has others, too.
   void find_chain(const std::vector<RowGroup>& groups) {
-    if (options_.onednn) return;
     std::optional<BlockChain> chain = find_blocks(c_, options_.blocks);
     if (!chain) return;
     for (const RowGroup& group : groups) {
@@ -291,15 +290,18 @@ Lowered lower(const Computation& computation, const std::string& name,
       }
     }
   }
-  if (!options.onednn) {
-    // Several blocks read the same factors. With open extents there may be one row, which reads them
-    // once, as they are.
-    constexpr int64_t kSeveral = 4;
-    std::optional<BlockChain> chain = find_blocks(c, options.blocks);
-    if (chain && chain->count.is_int() && chain->count.as_int() >= kSeveral)
-      c = with_packed_factors(c, *chain, options.vector_bytes);
+  // Several blocks read the same factors. With open extents there may be one row, which reads them
+  // once, as they are.
+  constexpr int64_t kSeveral = 4;
+  LowerOptions chosen = options;
+  if (options.onednn) chosen.blocks = BlocksIf::kNever;
+  std::optional<BlockChain> chain = find_blocks(c, chosen.blocks);
+  if (!chain) {
+    chosen.blocks = BlocksIf::kNever;
+  } else if (chain->count.is_int() && chain->count.as_int() >= kSeveral) {
+    c = with_packed_factors(c, *chain, options.vector_bytes);
   }
-  return Lowering(std::move(c), name, options).run();
+  return Lowering(std::move(c), name, chosen).run();
 }
 
 }  // namespace relay::lower

@@ -1,11 +1,8 @@
 // Kernels as text, for readers: `relay opt --emit=loops`.
-#include <deque>
-#include <mutex>
-
+#include <relay/ir/numbered_symbol.h>
 #include <relay/ir/type.h>
 #include <relay/lower/draft.h>
 #include <relay/support/error.h>
-#include <relay/support/fork_mutex.h>
 
 namespace relay::lower {
 namespace {
@@ -13,17 +10,6 @@ namespace {
 using te::ScalarKind;
 using te::ScalarNode;
 using te::ScalarRef;
-
-/// d0, d1, …: the kernel's dimension arguments whatever they are called in the program.
-Dim argument_symbol(size_t i) {
-  static ForkMutex mutex;
-  static auto* symbols = new std::deque<TypeVarRef>;
-  std::lock_guard lock(mutex);
-  while (symbols->size() <= i) {
-    symbols->push_back(TypeVar::make(Name("d" + std::to_string(symbols->size())), Kind::kShapeVar));
-  }
-  return Dim::symbol((*symbols)[i].get());
-}
 
 class Text {
  public:
@@ -42,11 +28,12 @@ class Text {
   }
 
  private:
+  /// The term with the kernel's dimension arguments as d0, d1, …, whatever the program calls them.
   Dim dim(Dim term) {
     if (!term.is_term()) return term;
     return relay::substitute(term, [&](Dim atom) -> Dim {
       for (size_t i = 0; i < kernel_.dim_args.size(); ++i) {
-        if (kernel_.dim_args[i] == atom) return argument_symbol(i);
+        if (kernel_.dim_args[i] == atom) return numbered_symbol("d", i);
       }
       return atom;
     });

@@ -1,0 +1,15 @@
+// Symbols that stand for sizes by number, wherever no program has named them.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <relay/ir/dim.h>
+
+namespace relay {
+
+/// The symbol called prefix and number (`d0`, `d1`, …): the same one each time, from any thread. It
+/// lives for ever.
+Dim numbered_symbol(std::string_view prefix, size_t number);
+
+}  // namespace relay
