@@ -59,7 +59,8 @@ Value read_argument(const Argument& argument, const WantedValue& wanted) {
     return read_value(argument.text, wanted, argument.shift);
   } catch (const Error& error) {
     std::string what = argument.name ? *argument.name + "=" + argument.text : argument.text;
-    if (what.size() > 80) what = what.substr(0, 77) + "...";
+    // The name of a file is told whole: cut, it does not say which file is meant.
+    if (what.size() > 80 && !argument.text.starts_with('@')) what = what.substr(0, 77) + "...";
     throw Error("--arg " + what + ": " + error.what());
   }
 }
