@@ -298,7 +298,9 @@ ExprRef call_op(std::string_view name, std::span<const ExprRef> args, AttrsRef a
   std::vector<TypeRef> types(args.size());
   bool any = false;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i]->type() == nullptr) continue;
+    // All programs share an operator's node. It has a type if one of them was inferred before, and
+    // what a call may be made of must not depend on that.
+    if (args[i]->type() == nullptr || args[i]->is<Op>()) continue;
     types[i] = TypeRef(args[i]->type());
     any = true;
   }

@@ -213,6 +213,16 @@ TEST(InferExpr, FreeVariablesCarryAnnotations) {
                Error);
 }
 
+// Its node is shared by all programs and has a type as soon as one of them was inferred.
+TEST(InferExpr, OperatorsAsArgumentsAreRefusedByInferenceAlone) {
+  ExprRef exp = make_op(get_op("exp"));
+  VarRef f = make_var("f");
+  infer_expr_type(make_let(f, exp, f), Module());
+  ASSERT_NE(exp->type(), nullptr);
+  ExprRef call = call_op("multiply", {exp, exp});
+  EXPECT_THROW(infer_expr_type(call, Module()), Error);
+}
+
 TEST(InferErrors, UnknownFunction) {
   Module module;
   ExprRef call = make_call(make_global_var("mainn"), std::vector<ExprRef>{});
