@@ -147,7 +147,27 @@ def _substitute(command, path, scratch):
         "%p": str(scratch / path.name),
         "%%": "%",
     }
-    return re.sub(r"%[sStp%]", lambda found: shlex.quote(values[found[0]]), command)
+    return re.sub(r"%[sStp%]", lambda found: _quote(values[found[0]], _open_quote(command[: found.start()])), command)
+
+
+def _open_quote(text):
+    """The quotation mark that a part of a shell command is within at its end, or nothing."""
+    mark = ""
+    at = 0
+    while at < len(text):
+        if text[at] == "\\" and mark != "'":
+            at += 1
+        elif text[at] in "'\"" and mark in ("", text[at]):
+            mark = "" if mark else text[at]
+        at += 1
+    return mark
+
+
+def _quote(value, mark):
+    """A value as it is written in a shell command, within the quotation mark: folders may have blanks in their names."""
+    if mark == "'":
+        return value.replace("'", "'\\''")
+    return re.sub(r'([\\"$`])', r"\\\1", value) if mark else shlex.quote(value)
 
 
 def _execute(command, cwd, env, timeout):

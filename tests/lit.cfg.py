@@ -18,6 +18,8 @@ config.excludes = ["unit", "python", "command", "Inputs"]
 config.test_source_root = str(HERE)
 scratch_root = pathlib.Path(lit_config.params.get("scratch", build / "golden")).resolve()
 config.test_exec_root = str(scratch_root)
+# Kernels are cached beside the tests, not in the user's home, which need not be there: relay warns if it cannot write.
+os.environ.setdefault("RELAY_CACHE_DIR", str(scratch_root / "cache"))
 config.test_format = golden_format.GoldenTest(
     pathlib.Path(lit_config.params.get("relay", build / "bin/relay")).resolve(),
     scratch_root,

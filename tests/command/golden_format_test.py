@@ -101,9 +101,19 @@ def test_malformed_files_fail(golden, text, message):
     ],
 )
 def test_commands_that_end_wrongly_fail(golden, command, message):
-    outcome, _ = golden(f"// RUN: {command}\n", timeout=2)
+    outcome, _ = golden(f"// RUN: {command}\n", timeout=2 if command.startswith("sleep") else 60)
     assert not outcome.passed
     assert message in outcome.message
+
+
+@pytest.mark.parametrize("command", ["relay ok %s", "relay ok '%s'", 'relay ok "%s"', "cp %s '%t.b' && relay ok \"%S\"/sample.rly"])
+@pytest.mark.parametrize("folder", ["a b", "it's", "$HOME", "back\\slash", "\u00fcn\u00efcode"])
+def test_folders_may_have_any_name(tmp_path, golden, command, folder):
+    _, path = golden(f"// RUN: {command}\n/* EXPECT\nok sample.rly\n*/\n")
+    there = tmp_path / folder / "tests"
+    there.mkdir(parents=True)
+    outcome = golden_format.run(path.rename(there / path.name), tmp_path / folder / "scratch", tmp_path / "bin" / "relay")
+    assert outcome.passed, outcome.message
 
 
 def test_bad_files_must_fail(golden):
