@@ -235,7 +235,7 @@ def test_interruption_ends_a_run(folder):
     (folder / "loop.rly").write_text("def @main(%x: int32) -> int32 { @main(%x + 1) }")
     process = subprocess.Popen([os.environ["RELAY_BIN"], "run", folder / "loop.rly", "--arg", "1"],
                                stderr=subprocess.PIPE, text=True)
-    for _ in range(100):  # until the run has begun to take interrupts
+    for _ in range(600):  # until the run has begun to take interrupts
         time.sleep(0.1)
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1], 16)

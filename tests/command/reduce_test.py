@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import time
@@ -26,6 +27,10 @@ def relay(*words, **more):
     options = os.environ.get("ASAN_OPTIONS", "")
     environment = dict(os.environ, ASAN_OPTIONS=f"{options}:handle_segv=0" if options else "handle_segv=0")
     return subprocess.run([RELAY, *map(str, words)], capture_output=True, text=True, env=environment, **more)
+
+
+def quote(path):
+    return shlex.quote(str(path))
 
 
 def long_program(folder, trigger):
@@ -84,8 +89,8 @@ def test_executors(plugin, tmp_path):
     # As the head of the result says it.
     small = tmp_path / "small.rly"
     small.write_text(done.stdout)
-    command = done.stdout.split("\n")[1].removeprefix("// relay reduce FILE")
-    again = subprocess.run(f"{RELAY} reduce {small} --plugin {plugin} {command} --max-tries 1", shell=True, capture_output=True)
+    command = shlex.split(done.stdout.split("\n")[1].removeprefix("// relay reduce FILE"))
+    again = relay("reduce", small, "--plugin", plugin, *command, "--max-tries", 1)
     assert again.returncode == 0, again.stderr
 
 
@@ -94,17 +99,21 @@ def test_a_failing_pass_says_the_command(plugin, tmp_path):
     done = relay("opt", source, "--plugin", plugin, "--passes", "InferType,DefectThrows")
     assert done.returncode == 70
     help_line = done.stderr.strip().split("\n")[-1]
-    assert help_line == f"help: relay reduce {source} --plugin {plugin} --pass InferType,DefectThrows makes it smaller first"
-    command = help_line.removeprefix("help: relay ").removesuffix(" makes it smaller first").split(" ")
+    assert help_line == f"help: relay reduce {quote(source)} --plugin {quote(plugin)} --pass InferType,DefectThrows makes it smaller first"
+    command = shlex.split(help_line.removeprefix("help: relay ").removesuffix(" makes it smaller first"))
     assert relay(*command).returncode == 0
 
 
 def test_interrupt_keeps_what_is_there(tmp_path):
     source = long_program(tmp_path, "cos({a})")
     small = tmp_path / "small.rly"
-    command = [RELAY, "reduce", str(source), "--command", "sleep 0.05; ! grep -q cos {}", "-o", str(small)]
+    tries = tmp_path / "tries"
+    command = [RELAY, "reduce", str(source), "--command", f"echo >> {quote(tries)}; sleep 0.05; ! grep -q cos {{}}", "-o", str(small)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1)
+    end = time.monotonic() + 60
+    while not tries.exists() or tries.stat().st_size < 5:  # it has begun, and is far from its end
+        assert time.monotonic() < end
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -119,7 +128,7 @@ def test_passes_are_checked_by_runs(plugin, tmp_path):
     assert done.returncode == 70
     assert "pass DefectDiffers changed what the program computes: element " in done.stderr
     assert done.stderr.count("internal error") == 1
-    assert f"help: relay reduce {path}" in done.stderr and "--pass InferType,DefectDiffers" in done.stderr
+    assert f"help: relay reduce {quote(path)}" in done.stderr and "--pass InferType,DefectDiffers" in done.stderr
     # The parts that --verify-each looks at without runs are right.
     assert relay("--plugin", plugin, "opt", "--verify-each", "--passes", "DefectDiffers", path).returncode == 0
 

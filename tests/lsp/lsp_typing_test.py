@@ -109,7 +109,7 @@ def assert_as_checked(editor, tmp_path):
     path = tmp_path / "program.rly"
     path.write_text(editor.text, encoding="utf-8")
     done = subprocess.run([RELAY, "check", path], capture_output=True, text=True, encoding="utf-8")
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while (wrong := any(d.severity == 1 for d in editor.diagnostics())) != (done.returncode != 0):
         assert time.monotonic() < end, (editor.text, done.stderr, editor.messages(), wrong)
         time.sleep(0.05)
