@@ -150,7 +150,7 @@ TEST_F(MachineLateConstants, WhatCannotBeMadeLeavesTheOldFile) {
 TEST_F(MachineLateConstants, AFailureEndsTheRest) {
   Executable e;
   std::atomic<int> made = 0;
-  for (uint32_t i = 0; i < 60; ++i) {
+  for (uint32_t i = 0; i < 1000; ++i) {
     e.constants.emplace_back(uniform(1000, 0));
     e.late_constants[i] = [&made, i]() -> NDArray {
       if (i == 0) throw Error("no such weights");
@@ -160,7 +160,7 @@ TEST_F(MachineLateConstants, AFailureEndsTheRest) {
     };
   }
   EXPECT_THROW(save_executable(e, path("a.rlx"), 2), Error);
-  EXPECT_LT(made, 30);
+  EXPECT_LT(made, 500);  // on a busy machine the thread that fails may come late
   EXPECT_EQ(files(), 0u);
 }
 
