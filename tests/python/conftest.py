@@ -18,7 +18,7 @@ def python():
     """Runs a program in a Python process of its own: `python(text)` gives its output and fails where it fails. With `leaks`,
     objects that outlive the interpreter are a failure; with `outlives` they are none wherever the tests run."""
 
-    def run(text: str, status: int = 0, timeout: float = 120.0, leaks: bool = False, outlives: bool = False) -> str:
+    def run(text: str, status: int = 0, timeout: float = 300.0, leaks: bool = False, outlives: bool = False) -> str:
         environment = {**os.environ, "RELAY_PYTHON_LEAKS": "1"} if leaks else dict(os.environ)
         if outlives:
             environment.pop("RELAY_PYTHON_LEAKS", None)

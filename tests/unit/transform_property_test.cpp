@@ -11,6 +11,7 @@
 #include <relay/transform/pass_result.h>
 
 #include <tests/support/random_program.h>
+#include <tests/support/setting.h>
 #include <tests/support/typed_program.h>
 #include <tests/unit/test_paths.h>
 
@@ -157,17 +158,23 @@ void check_random(uint32_t seed, bool references) {
   }
 }
 
-TEST(PassProperties, RandomPrograms) {
-  for (uint32_t seed = 0; seed < 150; ++seed) ASSERT_NO_FATAL_FAILURE(check_random(seed, false));
+// RELAY_PROPERTY_PROGRAMS: how many programs of each kind; RELAY_RANDOM_SEED: from which on.
+uint32_t wanted(uint32_t usual) { return testing::setting("RELAY_PROPERTY_PROGRAMS", usual); }
+
+void check_random_programs(bool references) {
+  const uint32_t first = testing::setting("RELAY_RANDOM_SEED", 0);
+  for (uint32_t i = 0; i < wanted(150); ++i)
+    ASSERT_NO_FATAL_FAILURE(check_random(first + i, references));
 }
 
-TEST(PassProperties, RandomProgramsWithReferences) {
-  for (uint32_t seed = 0; seed < 150; ++seed) ASSERT_NO_FATAL_FAILURE(check_random(seed, true));
-}
+TEST(PassProperties, RandomPrograms) { check_random_programs(false); }
+
+TEST(PassProperties, RandomProgramsWithReferences) { check_random_programs(true); }
 
 // Those passes that need no types, on programs with every construct in every position.
 TEST(PassProperties, UntypedPrograms) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  const uint32_t first = testing::setting("RELAY_RANDOM_SEED", 0);
+  for (uint32_t seed = first; seed < first + wanted(200); ++seed) {
     testing::RandomProgramOptions options;
     options.references = seed % 2 == 1;
     Module module = testing::RandomProgram(seed, options).module();
@@ -188,7 +195,9 @@ TEST(PassProperties, UntypedPrograms) {
 
 TEST(PassProperties, ExamplePrograms) {
   size_t count = 0;
+  const size_t limit = wanted(1000);
   for (const auto& path : testing::program_files({"examples"})) {
+    if (count == limit) break;
     ParseResult parsed = parse_text(path.string(), testing::read_text(path));
     if (!parsed.ok()) continue;  // examples of errors
     bool typed = true;
@@ -218,7 +227,7 @@ TEST(PassProperties, ExamplePrograms) {
       }
     }
   }
-  EXPECT_GE(count, 20u);
+  EXPECT_GE(count, std::min<size_t>(limit, 20));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
@@ -13,6 +12,7 @@
 #include <relay/vm/machine/machine.h>
 
 #include <tests/support/random_dataflow.h>
+#include <tests/support/setting.h>
 #include <tests/support/typed_program.h>
 
 namespace relay::vm_random_test {
@@ -66,10 +66,7 @@ Outcome outcome(Run run) {
 }
 
 // RELAY_RANDOM_PROGRAMS: how many; RELAY_RANDOM_SEED: from which on.
-uint32_t setting(const char* name, uint32_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
-}
+using testing::setting;
 
 // Compiles all functions of a module at once and runs each; returns how many differ.
 int compare(const Module& module, const std::vector<Name>& names,
