@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include <relay/vm/machine/dataflow_plan.h>
 #include <tests/unit/machine_testing.h>
 
 namespace relay::vm {
@@ -184,6 +185,80 @@ TEST(MachineInPlace, NobodyWritesWhileOthersRead) {
     Value result = run(e, "main", {tensor(Floats(kSize, 3))}, threads);
     EXPECT_EQ(elements(result.field(0)), Floats(kSize, 6)) << threads;
     EXPECT_EQ(elements(result.field(1)), Floats(kSize, 12)) << threads;
+  }
+}
+
+// out = a + b.
+int32_t sum_kernel(const KernelArgs* args) {
+  const auto* a = static_cast<const float*>(args->buffers[0]);
+  const auto* b = static_cast<const float*>(args->buffers[1]);
+  auto* to = static_cast<float*>(args->buffers[2]);
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = a[i] + b[i];
+    return 0;
+  });
+}
+
+// y = 2 x; z = a copy of y; the result is a copy of z, in place.
+TEST(MachineInPlace, TemporariesLieInTheResultThatReplacesThem) {
+  for (bool read_later : {false, true}) {
+    auto e = std::make_shared<Executable>();
+    uint32_t twice = kernel(*e, "twice", twice_kernel, true);
+    uint32_t copy = kernel(*e, "copy", copy_kernel, true);
+    GraphAssembler g("g");
+    uint32_t n = g.extent(0, 0);
+    uint32_t x = g.input(kFloat32, {n});
+    uint32_t y = g.place(kFloat32, {n}), z = g.place(kFloat32, {n}),
+             result = g.place(kFloat32, {n});
+    uint32_t other = g.place(kFloat32, {n});
+    g.launch(twice, {{x, false}, {y, true}}, {n});
+    g.launch(copy, {{y, false}, {z, true}}, {n}).in_place = {{1, 0, true}};
+    g.launch(copy, {{z, false}, {result, true}}, {n}).in_place = {{1, 0, true}};
+    g.launch(twice, {{read_later ? z : result, false}, {other, true}}, {n});
+    g.g.outputs = {result, other};
+    const uint32_t graph = g.add_to(*e);
+    const DataflowShape shape(e->graphs[graph], *e);
+    EXPECT_EQ(shape.root[z], read_later ? z : result);
+    EXPECT_EQ(shape.root[y], read_later ? y : result);
+    EXPECT_EQ(shape.arenas.size(), read_later ? 1u : 0u);
+    Assembler a("@main", 1, 4);
+    a.list(Op::kRunGraph, kNone, graph, {Assembler::last(0), 1, 2});
+    a.list(Op::kTuple, 3, 0, {1, 2});
+    a.ret(3);
+    entry(*e, "main", a.add_to(*e));
+    for (int threads : {1, 3}) {
+      for (size_t size : {3, 100'000}) {
+        Value found = run(e, "main", {tensor(Floats(size, 3))}, threads);
+        EXPECT_EQ(elements(found.field(0)), Floats(size, read_later ? 9 : 6));
+        EXPECT_EQ(elements(found.field(1)), Floats(size, 12));
+      }
+    }
+  }
+}
+
+// Only one of two temporaries can lie in the memory of their sum.
+TEST(MachineInPlace, OneTemporaryLiesInAResult) {
+  auto e = std::make_shared<Executable>();
+  uint32_t twice = kernel(*e, "twice", twice_kernel, true);
+  uint32_t sum = kernel(*e, "sum", sum_kernel, true);
+  GraphAssembler g("g");
+  uint32_t n = g.extent(0, 0);
+  uint32_t x = g.input(kFloat32, {n});
+  uint32_t y = g.place(kFloat32, {n}), z = g.place(kFloat32, {n}), result = g.place(kFloat32, {n});
+  g.launch(twice, {{x, false}, {y, true}}, {n});
+  g.launch(twice, {{y, false}, {z, true}}, {n});
+  g.launch(sum, {{y, false}, {z, false}, {result, true}}, {n}).in_place = {{2, 0, false},
+                                                                           {2, 1, false}};
+  g.g.outputs = {result};
+  const uint32_t graph = g.add_to(*e);
+  const DataflowShape shape(e->graphs[graph], *e);
+  EXPECT_EQ((shape.root[y] == result) + (shape.root[z] == result), 1);
+  Assembler a("@main", 1, 2);
+  a.list(Op::kRunGraph, kNone, graph, {Assembler::last(0), 1});
+  a.ret(1);
+  entry(*e, "main", a.add_to(*e));
+  for (int threads : {1, 3}) {
+    EXPECT_EQ(elements(run(e, "main", {tensor(Floats(100'000, 3))}, threads)), Floats(100'000, 18));
   }
 }
 

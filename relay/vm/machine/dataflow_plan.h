@@ -17,6 +17,9 @@ namespace relay::vm {
 /// Bytes of a cache line: places begin at one, so that no two workers write to the same line.
 inline constexpr size_t kLine = 64;
 
+/// True for a size that is read from an input.
+inline bool is_leaf(DimCode code) { return code == DimCode::kExtent || code == DimCode::kElement; }
+
 /// A run that cannot go on: the text and place of the error.
 struct DataflowFailure {
   std::string message;
@@ -28,7 +31,8 @@ struct DataflowFailure {
 /// A message with the sizes that follow from these inputs.
 std::string size_text(const Graph& graph, const SizeText& text, std::span<const Value> inputs);
 
-/// Facts of a graph that do not depend on sizes. A root is a place that is no alias.
+/// Facts of a graph that do not depend on sizes. A root is a place that is no alias and lies in no
+/// result.
 struct DataflowShape {
   enum class Home : uint8_t {
     kInput,
@@ -70,7 +74,9 @@ struct DataflowShape {
 
  private:
   Device device_of(const Graph& graph, const Launch& launch, bool written) const;
+  void find_uses(const Graph& graph);
   void find_successors(const Graph& graph);
+  void find_early_places(const Graph& graph);
 };
 
 /// A graph at one set of sizes.
