@@ -13,7 +13,9 @@ namespace relay::testing {
 
 Products products_of(const Module& module) {
   Products found;
-  Module ready = vm::prepare(module, 3).module;
+  std::vector<Name> all;
+  for (const auto& entry : module.functions()) all.push_back(entry.name);
+  Module ready = vm::prepare(module, all, 3).module;
   for (const auto& entry : ready.functions()) {
     post_order(entry.function.get(), [&](const Expr* expr) {
       const auto* call = expr->as<Call>();

@@ -6,7 +6,7 @@
 namespace relay::vm {
 std::shared_ptr<const Executable> compile(const Module& module, std::span<const Name> entries,
                                           const CompileOptions& options) {
-  Prepared prepared = prepare(module, options.level, options.warnings);
+  Prepared prepared = prepare(module, entries, options.level, options.warnings);
   auto executable = std::make_shared<Executable>();
   ProgramBuilder(prepared, *executable, options).run(entries);
   verify(*executable);
@@ -20,10 +20,11 @@ std::shared_ptr<const Executable> compile(const Module& module, Name entry,
 
 std::vector<graph::Graph> compile_graphs(const Module& module, Name entry,
                                          const CompileOptions& options) {
-  Prepared prepared = prepare(module, options.level, options.warnings);
+  const std::span<const Name> entries(&entry, 1);
+  Prepared prepared = prepare(module, entries, options.level, options.warnings);
   Executable executable;
   ProgramBuilder program(prepared, executable, options);
-  program.collect(std::span(&entry, 1));
+  program.collect(entries);
   return program.take_graphs();
 }
 

@@ -12,6 +12,7 @@
 #include <relay/transform/lets.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/vm/compiler/inline_once.h>
 
 namespace relay::vm {
 namespace {
@@ -128,6 +129,13 @@ PassRef fields_apart_pass() {
       });
 }
 
+PassRef inline_once_pass(std::span<const Name> entries) {
+  PassInfo info = own_step("vm.InlineOnce");
+  return make_module_pass(
+      info, [names = std::vector<Name>(entries.begin(), entries.end())](
+                const Module& module, const PassContext&) { return inline_once(module, names); });
+}
+
 PassRef graph_lets_pass(bool tuples = true) {
   PassInfo info = own_step("vm.GraphLets");
   return make_prepared_function_pass(info, [tuples](const Module& module, const PassContext&) {
@@ -150,7 +158,7 @@ PassContext context_for(int level, bool& fuse) {
   return context;
 }
 
-Module optimize(const Module& module, int level) {
+Module optimize(const Module& module, std::span<const Name> entries, int level) {
   bool fuse = true;
   const PassContext context = context_for(level, fuse);
   std::vector<PassRef> passes;
@@ -167,6 +175,10 @@ Module optimize(const Module& module, int level) {
   passes.push_back(create_pass("ExpandOps"));
   plan_all();
   passes.push_back(create_pass("InferType"));
+  if (level > 0 && !devices) {
+    passes.push_back(inline_once_pass(entries));
+    passes.push_back(create_pass("InferType"));
+  }
   // Standard passes do not see through lets; inlining makes new ones. A tuple stays bound, so that
   // a field that fails does so although nobody asks for it.
   if (level > 0) passes.push_back(graph_lets_pass(false));
@@ -197,7 +209,8 @@ std::string Prepared::name_of(const relay::Function* function) const {
   return found == names.end() ? "fn" : found->second;
 }
 
-Prepared prepare(const Module& module, int level, std::vector<Diagnostic>* warnings) {
+Prepared prepare(const Module& module, std::span<const Name> entries, int level,
+                 std::vector<Diagnostic>* warnings) {
   Prepared result;
   PassContext context = PassContext::current_at(level);
   DiagnosticSink sink;
@@ -217,7 +230,7 @@ Prepared prepare(const Module& module, int level, std::vector<Diagnostic>* warni
     if (!(rewritten == entry.function))
       wrapped.update_function(entry.name, relay::FunctionRef(rewritten->as<relay::Function>()));
   }
-  result.module = optimize(wrapped, level);
+  result.module = optimize(wrapped, entries, level);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Prepares a module before its functions are compiled.
 #pragma once
 
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,7 +20,8 @@ struct Prepared {
   bool stops_fusion = false;
   std::string name_of(const relay::Function* function) const;
 };
-/// `warnings` may be null.
-Prepared prepare(const Module& module, int level, std::vector<Diagnostic>* warnings = nullptr);
+/// For these entries; the functions that they do not reach stay. `warnings` may be null.
+Prepared prepare(const Module& module, std::span<const Name> entries, int level,
+                 std::vector<Diagnostic>* warnings = nullptr);
 
 }  // namespace relay::vm

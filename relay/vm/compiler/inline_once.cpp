@@ -1,0 +1,208 @@
+#include <relay/vm/compiler/inline_once.h>
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <relay/ir/effects.h>
+#include <relay/ir/rewrite.h>
+#include <relay/ir/visit.h>
+#include <relay/op/op.h>
+#include <relay/program/call_graph.h>
+#include <relay/tensor_expr/walk.h>
+#include <relay/transform/inline_calls.h>
+#include <relay/transform/lets.h>
+#include <relay/transform/op_calls.h>
+
+namespace relay::vm {
+namespace {
+
+constexpr size_t kMaxNodes = 1'000'000;  // that are copied in all
+
+bool is_closed(const Type* type) {
+  return type != nullptr && !type->has_any_dim() && !type->has_symbolic_dim();
+}
+
+bool computes_without_failing(const te::Computation& computation) {
+  for (const te::Output& output : computation.outputs) {
+    if (output.counted()) return false;
+  }
+  for (const te::Stage& stage : computation.stages) {
+    if (std::holds_alternative<te::Library>(stage.body)) return false;
+    const auto* update = std::get_if<te::Update>(&stage.body);
+    if (update != nullptr && update->bounds == te::Bounds::kFail) return false;
+    for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
+      if (te::can_fail(*node)) return false;
+    }
+  }
+  return true;
+}
+
+// Calls of operators that cannot fail, equal ones looked at once.
+class SafeCalls {
+ public:
+  bool is_safe(const Call& call) {
+    const Operator* op = called_op(&call);
+    if (op == nullptr || !op->pure() || op->definition() != DefinitionKind::kCompute) return false;
+    std::vector<const void*> key{op, call.attrs().get(), call.type()};
+    for (const ExprRef& arg : call.args()) key.push_back(arg->type());
+    auto [entry, added] = known_.try_emplace(std::move(key), false);
+    if (added) entry->second = find(call, op);
+    return entry->second;
+  }
+
+ private:
+  static bool find(const Call& call, const Operator* op) {
+    std::vector<TypeRef> types;
+    for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
+    AttrsRef attrs = call.attrs();
+    if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
+    try {
+      return computes_without_failing(
+          build_computation(OpCall(op, attrs, types, TypeRef(call.type()))));
+    } catch (const Error&) {
+      return false;  // says what is wrong when it runs
+    }
+  }
+
+  std::map<std::vector<const void*>, bool> known_;
+};
+
+// Functions that may go, and the bodies that they have by now.
+class OnceInliner final : public Rewriter {
+ public:
+  OnceInliner(const Module& module, std::span<const Name> entries)
+      : module_(module), graph_(reachable(module, entries)) {
+    for (const Name& entry : entries) entries_.insert(entry);
+  }
+
+  Module run_all() {
+    Module result = module_;
+    for (const std::vector<Name>& component : graph_.components()) {
+      for (const Name& name : component) {
+        const relay::FunctionRef function(module_.function(name));
+        const relay::FunctionRef rewritten = inline_in(function);
+        if (!(rewritten == function)) result.update_function(name, rewritten);
+        const bool once = component.size() == 1 && !graph_.is_recursive(name) &&
+                          graph_.ref_count(name) == 1 && entries_.count(name) == 0;
+        if (once && goes(rewritten.get())) globals_[name] = rewritten;
+      }
+    }
+    return result;
+  }
+
+ private:
+  static Module reachable(const Module& module, std::span<const Name> entries) {
+    Module result = module;
+    std::unordered_set<Name> kept;
+    for (const Name& name : CallGraph(module).reachable({entries.begin(), entries.end()}))
+      kept.insert(name);
+    for (const auto& entry : module.functions()) {
+      if (kept.count(entry.name) == 0) result.remove_function(entry.name);
+    }
+    return result;
+  }
+
+  relay::FunctionRef inline_in(const relay::FunctionRef& function) {
+    locals_.clear();
+    literals_.clear();
+    Lets lets(function.get());
+    for (const Let* let : lets.all()) {
+      const bool once = let->value()->is<relay::Function>() && !lets.recursive(let) &&
+                        lets.uses(let->var().get()) == 1 && keeps_type(let);
+      if (once) locals_[let->var().get()] = nullptr;
+    }
+    post_order(function.get(), [&](const Expr* expr) {
+      for (const ExprRef& operand : expr->operands()) {
+        if (operand->is<relay::Function>()) ++literals_[operand.get()];
+      }
+    });
+    bool any = !locals_.empty() || !literals_.empty() || !globals_.empty();
+    if (!any) return function;
+    return relay::FunctionRef(run(function)->as<relay::Function>());
+  }
+
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const auto* let = expr->as<Let>();
+    if (let == nullptr || operand != 1) return;
+    auto local = locals_.find(let->var().get());
+    if (local == locals_.end()) return;
+    const auto* function = done[0]->as<relay::Function>();
+    if (goes(function)) local->second = relay::FunctionRef(function);
+  }
+
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    const auto* call = expr->as<Call>();
+    if (call == nullptr) return rebuild(expr, operands);
+    const relay::FunctionRef callee = function_of(call->callee().get(), operands[0]);
+    // A parameter of known extents refuses an argument of others.
+    bool fits = callee && can_inline(*callee, operands.size() - 1);
+    for (const ExprRef& arg : call->args()) fits = fits && is_closed(arg->type());
+    if (!fits) return rebuild(expr, operands);
+    copied_ += count_nodes(callee.get());
+    if (copied_ > kMaxNodes) return rebuild(expr, operands);
+    return inline_call(*callee, operands.subspan(1), true);
+  }
+
+  relay::FunctionRef function_of(const Expr* old, const ExprRef& callee) {
+    if (const auto* global = callee->as<GlobalVar>()) {
+      auto found = globals_.find(global->name());
+      return found == globals_.end() ? relay::FunctionRef() : found->second;
+    }
+    if (const auto* var = callee->as<Var>()) {
+      auto found = locals_.find(var);
+      return found == locals_.end() ? relay::FunctionRef() : found->second;
+    }
+    const auto* function = callee->as<relay::Function>();
+    auto uses = literals_.find(old);
+    const bool once = function != nullptr && uses != literals_.end() && uses->second == 1;
+    return once && goes(function) ? relay::FunctionRef(function) : relay::FunctionRef();
+  }
+
+  // True for dataflow that cannot fail.
+  bool goes(const relay::Function* function) {
+    if (function->attrs() || function->contains(ExprPart::kNumber)) return false;
+    bool straight = true;
+    for (const VarRef& param : function->params()) straight &= is_closed(param->type());
+    post_order(function->body().get(),
+               [&](const Expr* expr) { straight = straight && is_straight(expr); });
+    return straight;
+  }
+
+  bool is_straight(const Expr* expr) {
+    if (expr->is<relay::Op>()) return true;
+    if (!is_closed(expr->type())) return false;
+    switch (expr->kind()) {
+      case ExprKind::kVar:
+      case ExprKind::kConstant:
+      case ExprKind::kTuple:
+      case ExprKind::kTupleGetItem:
+        return true;
+      case ExprKind::kLet:
+        return !may_refuse(static_cast<const Let*>(expr));
+      case ExprKind::kCall:
+        return calls_.is_safe(*static_cast<const Call*>(expr));
+      default:
+        return false;
+    }
+  }
+
+  const Module& module_;
+  const CallGraph graph_;  // of what the entries reach
+  std::unordered_set<Name> entries_;
+  std::unordered_map<Name, relay::FunctionRef> globals_;
+  std::unordered_map<const Var*, relay::FunctionRef> locals_;
+  std::unordered_map<const Expr*, size_t> literals_;  // places where each stands
+  SafeCalls calls_;
+  size_t copied_ = 0;
+};
+
+}  // namespace
+
+Module inline_once(const Module& module, std::span<const Name> entries) {
+  if (Effects(module).any()) return module;
+  return OnceInliner(module, entries).run_all();
+}
+
+}  // namespace relay::vm
