@@ -441,6 +441,47 @@ def test_stop_answers_what_came(tmp_path: Path) -> None:
     assert code == 0 and got[0][0] == 504
 
 
+def answer_to(connection: socket.socket) -> bytes:
+    """The head of the next answer; empty if the connection ended."""
+    got = b""
+    while not got.endswith(b'{"live":true}'):
+        part = connection.recv(1 << 12)
+        if not part:
+            return b""
+        got += part
+    return got
+
+
+def test_a_server_that_stood_still_loses_no_request(tmp_path: Path) -> None:
+    server = Server(tmp_path, {"rows": ROWS}, "--keep-alive", "1s", "--read-timeout", "1s")
+    live = b"GET /v2/health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), 20) as idle, socket.create_connection(("127.0.0.1", server.port), 20) as begun:
+        for connection in (idle, begun):
+            connection.sendall(live)
+            assert answer_to(connection)
+        begun.sendall(live[:10])
+        time.sleep(0.1)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        time.sleep(3)
+        idle.sendall(live)
+        os.kill(server.process.pid, signal.SIGCONT)
+        assert answer_to(idle).startswith(b"HTTP/1.1 200 ")
+        begun.sendall(live[10:])
+        assert answer_to(begun).startswith(b"HTTP/1.1 200 ")
+        assert not answer_to(idle)  # the limits still hold
+    # The same for requests that come before the end.
+    with socket.create_connection(("127.0.0.1", server.port), 20) as connection:
+        connection.sendall(live)
+        assert answer_to(connection)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        connection.sendall(live)
+        server.process.send_signal(signal.SIGTERM)
+        os.kill(server.process.pid, signal.SIGCONT)
+        assert answer_to(connection).startswith(b"HTTP/1.1 200 ")
+        assert not answer_to(connection)
+    assert server.stop() == (0, "")
+
+
 def test_token_and_tls(tmp_path: Path) -> None:
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     try:

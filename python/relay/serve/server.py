@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import select
 import signal
 import socket
 import ssl
@@ -26,8 +27,23 @@ class _HeadTooLarge(Exception):
     pass
 
 
+# A timer that is later than this says that the process stood still, not that its clients were slow.
+_LATE = 1.0
+
+
+def _unread(transport: asyncio.Transport) -> bool:
+    """True if something of the client is in the socket that the event loop has not read yet."""
+    waiting = select.poll()
+    waiting.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
+
+
 def _protocol(options: Options) -> type[HttpToolsProtocol]:
-    """A protocol that refuses large heads and slow requests, which the parser itself would take without end."""
+    """A protocol that refuses large heads and slow requests, which the parser itself would take without end.
+
+    An event loop runs its timers before it reads. After the process stood still (a frozen group of processes, a virtual machine that moves),
+    a timer may end a connection whose request has come meanwhile; to close a socket with bytes in it resets the connection. So timers look first.
+    """
 
     class Limited(HttpToolsProtocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -35,6 +51,7 @@ def _protocol(options: Options) -> type[HttpToolsProtocol]:
             self.head = 0  # bytes
             self.in_head = True
             self.refused = False
+            self.last = False
             self.until_here = self.loop.call_later(options.read_timeout, self.too_slow)
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -66,6 +83,8 @@ def _protocol(options: Options) -> type[HttpToolsProtocol]:
         def on_headers_complete(self) -> None:
             self.in_head = False
             super().on_headers_complete()
+            if self.last:
+                self.cycle.keep_alive = False
 
         def on_message_complete(self) -> None:
             self.until_here.cancel()
@@ -79,7 +98,22 @@ def _protocol(options: Options) -> type[HttpToolsProtocol]:
                 return True
             return None
 
+        def shutdown(self) -> None:
+            if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing() and _unread(self.transport):
+                self.last = True  # a request that came before the end gets its answer
+            else:
+                super().shutdown()
+
+        def timeout_keep_alive_handler(self) -> None:
+            if not self.transport.is_closing() and _unread(self.transport):
+                self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+            else:
+                super().timeout_keep_alive_handler()
+
         def too_slow(self) -> None:
+            if self.loop.time() - self.until_here.when() > _LATE:
+                self.until_here = self.loop.call_later(options.read_timeout, self.too_slow)
+                return
             self.refuse(408, "the request did not come in time")
 
         def send_400_response(self, msg: str) -> None:
