@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
+import threading
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .._core import Diagnostic, RelayError, Source, Span, source, span_in
 
-__all__ = ["TraceError", "located", "place", "shorten", "span"]
+__all__ = ["TraceError", "held", "located", "place", "shorten", "span"]
 
 _OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
          os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "functools.py", "<frozen")  # fmt: skip
@@ -54,8 +57,27 @@ def _source(name: str) -> tuple[Source, list[int], list[str]] | None:
     return _sources[name]
 
 
+class _State(threading.local):
+    span: Span | None = None
+
+
+_state = _State()
+
+
+@contextlib.contextmanager
+def held(place_: Span) -> Iterator[None]:
+    """All nodes of a with block have one place: that of a line which was read before, such as a model's."""
+    before, _state.span = _state.span, place_
+    try:
+        yield
+    finally:
+        _state.span = before
+
+
 def span() -> Span:
     """The place as a span, for nodes: the line of the user's file."""
+    if _state.span is not None:
+        return _state.span
     name, line, _ = place()
     if not line:
         return Span()

@@ -41,6 +41,8 @@ def _eliminated(table: Any, n: int) -> tuple[Any, Any, Any]:
         return subtract(rows, factor * chosen), sign * where(not_equal(squeeze(best, -1), k), -1.0, 1.0)
 
     sign = broadcast_to(ones((), dtype=table.dtype), table.shape[:-2])
+    if not n:
+        return table, _sum(table, -1), sign
     rows, sign = control.fori_loop(0, n, turn, (table, sign))
     return rows, _sum(multiply(rows[..., :n], eye(n, dtype=table.dtype)), -1), sign
 

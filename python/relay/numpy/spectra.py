@@ -70,7 +70,10 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
         # The head grows, so no digits cancel.
         mirror = column + where(at, where(less(head, 0.0), -length, length), 0.0)
         size = _sum(mirror * mirror, -1, keepdims=True)
-        factor = expand_dims(where(greater(size, 0.0), 2.0 / where(greater(size, 0.0), size, 1.0), 0.0), -1)
+        # A column that is 0 below its head stays, with its sign, as in LAPACK.
+        below = where(at, 0.0, column)
+        turned = logical_and(greater(size, 0.0), greater(_sum(_abs(below), -1, keepdims=True), 0.0))
+        factor = expand_dims(where(turned, 2.0 / where(turned, size, 1.0), 0.0), -1)
         upright, flat = expand_dims(mirror, -1), expand_dims(mirror, -2)
         return q - factor * (q @ upright) * flat, r - factor * upright * (flat @ r)
 

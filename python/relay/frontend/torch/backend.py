@@ -12,7 +12,7 @@ from ..._core import NDArray, RelayError
 from ...execution import compile as compile_module
 from .complexes import fixed as known
 from .convert import decompositions
-from .program import NodeError, convert_graph, taken
+from .program import NodeError, convert_graph, is_token, taken
 from .weights import Steady, still
 
 __all__ = ["relay"]
@@ -122,7 +122,7 @@ def _whole(graph: torch.fx.GraphModule, fixed: dict[int, torch.Tensor]) -> Calla
     inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
     weights = {inputs[place]: tensor for place, tensor in fixed.items()}
     mod, places = convert_graph(graph, lambda node, meta: known(weights[node], meta) if node in weights else None)
-    used = [i for i, node in enumerate(inputs) if node not in weights and isinstance(node.meta.get("val"), (torch.Tensor, torch.SymInt))]
+    used = [i for i, node in enumerate(inputs) if node not in weights and not is_token(node) and isinstance(node.meta.get("val"), (torch.Tensor, torch.SymInt))]
     metas = _metas(graph)
     if all(position is None for position, _ in places):
         return graph.forward

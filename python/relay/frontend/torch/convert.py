@@ -17,7 +17,7 @@ _KEPT = ("linear.default", "scaled_dot_product_attention.default", "gelu.default
          "upsample_bilinear2d.vec", "upsample_nearest2d.vec", "upsample_nearest1d.vec", "upsample_nearest3d.vec", "upsample_linear1d.vec",
          "upsample_trilinear3d.vec", "_upsample_bilinear2d_aa.vec", "upsample_bicubic2d.default", "upsample_bilinear2d.default",
          "upsample_nearest2d.default", "upsample_nearest1d.default", "upsample_nearest3d.default", "upsample_linear1d.default",
-         "upsample_trilinear3d.default")  # fmt: skip
+         "upsample_trilinear3d.default", "linalg_inv.default", "inverse.default", "linalg_solve.default", "linalg_cholesky.default")  # fmt: skip
 
 
 def decompositions() -> Any:

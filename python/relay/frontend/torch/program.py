@@ -9,12 +9,12 @@ import torch
 
 from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
 from ...module import check
-from . import complexes, control, detection, elementwise, gradients, indexing, more, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
+from . import complexes, control, detection, elementwise, gradients, indexing, linear_algebra, more, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
 from .complexes import Complex, fixed
 from .context import Context, Later, Value, place_of
 from .registry import SCALAR, find, supported
 
-__all__ = ["NodeError", "convert_exported", "convert_graph", "known", "taken", "unsupported"]
+__all__ = ["NodeError", "convert_exported", "convert_graph", "is_token", "known", "taken", "unsupported"]
 
 
 class NodeError(RelayError):
@@ -47,8 +47,27 @@ def _fixed(node: Any) -> bool:
     return torch.Tag.nondeterministic_seeded not in node.target.tags and not node.target._schema.is_mutable
 
 
+# Calls of an operator in a given order: a token goes in and comes out. Relay's programs have the order of their values.
+_ORDERED = "with_effects"
+
+
+class _Token:
+    """What orders the effects of a program."""
+
+
+def _ordered(target: Any) -> bool:
+    return isinstance(target, torch._ops.HigherOrderOperator) and target.name() == _ORDERED
+
+
+def is_token(node: Any) -> bool:
+    """True for a placeholder that is a token."""
+    return bool(node.users) and all(_ordered(user.target) and user.args[0] is node for user in node.users)
+
+
 def taken(node: Any) -> bool:
     """True for a node that has a converter or is a constant."""
+    if _ordered(node.target):
+        return supported(node.args[1])
     return known(node.target) or _fixed(node)
 
 
@@ -111,7 +130,13 @@ class _Walk:
                 return self._symbolic(node, args, kwargs)
             if node.target in SCALAR:
                 return None  # a comparison of extents, which only assertions use
-            if isinstance(node.target, torch._ops.HigherOrderOperator):
+            if _ordered(node.target):
+                token, target, *rest = args
+                convert = find(target)
+                assert convert is not None
+                made = convert(context, rest, kwargs)
+                result = (token, *(made if isinstance(made, (tuple, list)) else [made]))
+            elif isinstance(node.target, torch._ops.HigherOrderOperator):
                 result = control.convert(context, node.target.name(), args, kwargs, self._inner)
             else:
                 convert = find(node.target)
@@ -180,7 +205,7 @@ def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any],
         if node.op != "placeholder":
             continue
         meta = node.meta.get("val")
-        bound = bind(node, meta) if bind else None
+        bound = _Token() if is_token(node) else bind(node, meta) if bind else None
         if bound is not None:
             inputs.append(bound)
         elif isinstance(meta, torch.Tensor) and meta.is_complex():
@@ -231,7 +256,7 @@ def _main(context: Context, params: list[Var], outputs: Any) -> tuple[IRModule, 
             item = context.term(item.node.expr)
         expr = complexes.joined(context, item) if isinstance(item, Complex) else item.expr if isinstance(item, Value) else item
         if not isinstance(expr, Expr):
-            places.append((None, expr))
+            places.append((None, None if isinstance(expr, _Token) else expr))
             continue
         places.append((len(fields), None))
         fields.append(expr)

@@ -54,6 +54,7 @@ def find(target: Any) -> Callable[..., Any] | None:
         bound = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
         bound.update(zip((argument.name for argument in schema), args))
         bound.update(kwargs)
+        bound.update({name.lower(): value for name, value in bound.items() if not name.islower()})  # matrices are in capitals
         given = {}
         for name in wanted:
             # Overloads that share a converter differ in some names.

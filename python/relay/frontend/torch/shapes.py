@@ -207,3 +207,14 @@ def _extent(c: Context) -> Any:
            "aten.sym_constrain_range_for_size.default", "aten._assert_async.default")  # fmt: skip
 def _checked(c: Context) -> Any:
     return None  # types and ranges of inputs say it
+
+
+@converter("aten.diagonal_scatter.default")
+def _diagonal_scatter(c: Context, this: Value, src: Value, offset: int, dim1: int, dim2: int) -> Any:
+    first, second = this.axis(dim1), this.axis(dim2)
+    order = [first, second, *(axis for axis in range(this.rank) if axis not in (first, second))]
+    along = c.call("arange", c.const(0, "int64"), c.const(src.shape[-1], "int64"), c.const(1, "int64"), dtype="int64")
+    places = [c.call("add", along, c.const(max(start, 0), "int64")) for start in (-offset, offset)]
+    rows = c.call("transpose", c.cast(src, this.dtype), axes=[src.rank - 1, *range(src.rank - 1)])
+    moved = c.call("scatter_nd", c.call("transpose", this, axes=order), c.call("stack", places, axis=0), rows, mode="update")
+    return c.call("transpose", moved, axes=[order.index(axis) for axis in range(this.rank)])
