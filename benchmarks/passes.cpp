@@ -2,7 +2,7 @@
 //   bench_passes [--part nothing|much|functions|step|model] [--most N] [--pass NAME] [--model FILE]
 // nothing    each pass that runs without options, where it changes nothing; the states that it
 //            needs are established, as in a sequence; a program of calls and one of lets
-// much       passes that change most of the program
+// much       passes that change most of the program; those of gradients on a tenth of the calls
 // functions  1,000 functions of 1,000 nodes, of which a sequence changes one
 // step       a rewrite of one known node among N, and inference after it
 // model      the standard passes at level 3 on an ONNX model, without code generation
@@ -84,6 +84,12 @@ Module untyped(const Module& module) {
   return result;
 }
 
+int64_t count_all(const Module& module) {
+  size_t count = 0;
+  for (const auto& entry : module.functions()) count += count_nodes(entry.function.get());
+  return static_cast<int64_t>(count);
+}
+
 // The least of three runs; results are freed outside.
 template <class Prepare, class Run>
 double least(Prepare&& prepare, Run&& run) {
@@ -134,10 +140,15 @@ void nothing(int64_t most, const std::string& only) {
       programs.emplace_back(nodes, typed(with_lets ? lets(nodes / 2) : graph("main", nodes)));
     for (const PassRegistration* registered : wanted_passes(only)) {
       Row row(registered->info.name.str());
+      if (registered->info.signature == PassInfo::Signature::kOther) {
+        row.say("always makes another program");
+        continue;
+      }
       try {
         PassRef pass = create_pass(registered->info.name.view());
         for (const auto& [nodes, program] : programs) {
           // A pass may change the program once; on what it makes of it there is nothing to do.
+          // That program counts: it may have several times the nodes.
           Module module = program;
           for (int turn = 0; turn < 2; ++turn) {
             module = (*pass)(module);
@@ -145,7 +156,9 @@ void nothing(int64_t most, const std::string& only) {
             module = resolve_literals(module);
           }
           if (!same_functions(module, (*pass)(module))) row.say("changes");
-          row.add(nodes, least([] { return 0; }, [&](int) { return (*pass)(module); }));
+          const int64_t count = count_all(module);
+          row.add(count, least([] { return 0; }, [&](int) { return (*pass)(module); }));
+          if (nodes == most) row.say(fmt::format("of {} nodes", count));
         }
       } catch (const Error& error) {
         row.say(error.diagnostics().empty() ? error.what() : error.diagnostics()[0].message);
@@ -186,6 +199,9 @@ void much(int64_t most, const std::string& only) {
       {"ToANormalForm", [&](int64_t n) { return graph("main", n); }},
       {"ToGraphNormalForm", [&](int64_t n) { return lets(n / 2); }},
       {"InferType", [&](int64_t n) { return graph("main", n); }},
+      // Each makes 3.5 calls of one, and types them.
+      {"Gradient", [&](int64_t n) { return graph("main", n / 10); }},
+      {"FirstOrderGradient", [&](int64_t n) { return graph("main", n / 10); }},
   };
   fmt::print("Much to change: time and time for each node\n");
   for (const Case& each : cases) {

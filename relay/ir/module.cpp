@@ -213,9 +213,12 @@ const Constructor* Module::constructor(const Name& name) const {
 
 void Module::add_source(std::shared_ptr<const Source> source) {
   if (source == nullptr) return;
-  if (std::find(sources_.begin(), sources_.end(), source) == sources_.end()) {
-    sources_.push_back(std::move(source));
-  }
+  // In order of place, so that a module with a source for each node adds one in constant time.
+  auto before = [](const auto& a, const auto& b) { return a->base() < b->base(); };
+  const bool last = sources_.empty() || before(sources_.back(), source);
+  auto at =
+      last ? sources_.end() : std::lower_bound(sources_.begin(), sources_.end(), source, before);
+  if (at == sources_.end() || *at != source) sources_.insert(at, std::move(source));
 }
 
 const Module::FunctionEntry* Module::entry() const {

@@ -1,15 +1,15 @@
 // CapturePostDfsIndexInSpans: the numbers of nodes, as places.
-#include <iterator>
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <relay/ir/rewrite.h>
-#include <relay/program/view.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
@@ -92,40 +92,61 @@ class Respanner final : public Rewriter {
 
   const View& view_;
   const std::vector<Span>& spans_;
-  std::unordered_map<const Var*, VarRef> vars_;
+  PointerMap<Var, VarRef> vars_;
 };
 
-void write_place(const View& view, uint32_t id, fmt::memory_buffer& into) {
-  into.clear();
-  // The last node is dominated by none, which TVM says by -1.
-  const uint32_t dominator = view.post_dominators().parent(id);
-  fmt::format_to(std::back_inserter(into), "index:{}:{}", id,
-                 dominator == View::kNone ? int64_t{-1} : int64_t{dominator});
-}
+// The names of places, one at a time.
+class Places {
+ public:
+  explicit Places(const View& view) : dominators_(view.post_dominators()) {
+    std::copy(kHead.begin(), kHead.end(), text_.begin());
+  }
+  std::string_view place(uint32_t id) {
+    // The last node is dominated by none, which TVM says by -1.
+    const uint32_t dominator = dominators_.parent(id);
+    char* const end = text_.data() + text_.size();
+    char* at = std::to_chars(text_.data() + kHead.size(), end, id).ptr;
+    *at++ = ':';
+    at = std::to_chars(at, end, dominator == View::kNone ? int64_t{-1} : int64_t{dominator}).ptr;
+    return {text_.data(), static_cast<size_t>(at - text_.data())};
+  }
 
-bool is_captured(const View& view) {
-  fmt::memory_buffer place;
-  for (uint32_t id = 0; id < view.size(); ++id) {
+ private:
+  static constexpr std::string_view kHead = "index:";
+  const Dominators& dominators_;
+  std::array<char, 64> text_{};
+};
+
+// True if every node has its place. The places of a function are sources one behind the other, and
+// the module holds them in order.
+bool is_captured(const View& view, const Module& module) {
+  const auto& sources = module.sources();
+  auto before = [](const auto& source, uint64_t begin) { return source->base() < begin; };
+  const uint64_t begin = view.root()->span().begin();
+  auto at = std::lower_bound(sources.begin(), sources.end(), begin, before);
+  if (at - sources.begin() + 1 < static_cast<ptrdiff_t>(view.size())) return false;
+  at -= view.size() - 1;
+  Places places(view);
+  for (uint32_t id = 0; id < view.size(); ++id, ++at) {
+    if (at == sources.end() || (*at)->name() != places.place(id)) return false;
     // One node stands for all uses of an operator or constructor.
-    if (view.expr(id)->is<Op>() || view.expr(id)->is<Constructor>()) continue;
-    auto source = SourceMap::find(view.expr(id)->span());
-    if (source == nullptr) return false;
-    write_place(view, id, place);
-    if (source->name() != std::string_view(place.data(), place.size())) return false;
+    if (view.kind(id) == ExprKind::kOp || view.kind(id) == ExprKind::kConstructor) continue;
+    if (view.expr(id)->span().begin() != (*at)->base()) return false;
   }
   return true;
 }
 
 Module capture(const Module& module, const PassContext&) {
+  const Program program = program_of(module);
   Module result = module;
   for (const Module::FunctionEntry& entry : module.functions()) {
-    View view(entry.function);
-    if (is_captured(view)) continue;
+    const View& view = program.view(entry.function);
+    if (is_captured(view, module)) continue;
     std::vector<Span> spans(view.size());
-    fmt::memory_buffer place;
+    Places places(view);
     for (uint32_t id = 0; id < view.size(); ++id) {
-      write_place(view, id, place);
-      auto source = SourceMap::add(fmt::to_string(place), fmt::to_string(place));
+      const std::string place(places.place(id));
+      auto source = SourceMap::add(place, place);
       spans[id] = source->span(0, place.size());
       result.add_source(std::move(source));
     }

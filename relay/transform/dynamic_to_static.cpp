@@ -11,6 +11,7 @@
 #include <relay/transform/known_extents.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_result.h>
 
 namespace relay {
 namespace {
@@ -109,10 +110,11 @@ bool may_become_static(const Function* function) {
 Module make_static(const Module& module, const PassContext& context) {
   // One that becomes static may decide the shape that the next one depends on.
   Module result = module;
-  for (bool changed = true; changed;) {
+  for (bool first = true, changed = true; changed; first = false) {
     changed = false;
-    result = (*create_pass("FoldConstant"))(result, context);
-    result = (*create_pass("InferType"))(result, context);
+    const Module folded = (*create_pass("FoldConstant"))(result, context);
+    const bool has_types = first && same_functions(folded, result);
+    result = has_types ? folded : (*create_pass("InferType"))(folded, context);
     const Module typed = result;
     for (const auto& entry : typed.functions()) {
       if (!may_become_static(entry.function.get())) continue;

@@ -29,10 +29,11 @@ class Ends {
     std::vector<Use> uses;
     for (uint32_t id = 0; id < view.size(); ++id) {
       if (view.kind(id) != ExprKind::kVar || users_[id].empty()) continue;
-      if (view.binder(id) == View::kNone || !holds_tensors(view.expr(id)->type())) continue;
+      // Cheap questions first: a program with all its kills asks for no other column.
       const bool killed = std::any_of(users_[id].begin(), users_[id].end(),
                                       [&](Users::Use use) { return is_kill(view.expr(use.user)); });
       if (killed || is_only_result(users_[id])) continue;
+      if (view.binder(id) == View::kNone || !holds_tensors(view.expr(id)->type())) continue;
       const Scopes& scopes = view.scopes();
       bool captured = false;
       uses.clear();
