@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/op/op.h>
+#include <relay/program/lets.h>
 #include <relay/program/view.h>
 
 namespace relay {
@@ -69,7 +70,7 @@ namespace {
 /// The variable that the value of a let flows into; kNone if nobody reads it, and for a recursive
 /// value, which its variable is part of.
 uint32_t let_variable(const View& view, uint32_t let, const Users& users) {
-  const uint32_t var = view.id(static_cast<const Let*>(view.expr(let))->var().get());
+  const uint32_t var = variable_of_let(view, let);
   const bool flows = var > view.operands(let)[0] && !users[var].empty();
   return flows ? var : View::kNone;
 }
@@ -171,7 +172,7 @@ Liveness::Liveness(const View& view) : last_(view.size(), View::kNone), escapes_
         if (escapes_[use.user]) escapes_[id] = true;
         last = last_[use.user];
       } else if (let) {
-        const uint32_t var = view.id(static_cast<const Let*>(view.expr(use.user))->var().get());
+        const uint32_t var = variable_of_let(view, use.user);
         if (escapes_[var]) escapes_[id] = true;
         last = last_[var];
       } else if (place == home && place != scopes.home(use.user)) {

@@ -6,21 +6,17 @@
 namespace relay {
 namespace {
 
-FunctionRef inline_single_uses(const FunctionRef& function,
-                               const std::unordered_set<const Expr*>& effectful) {
-  Lets lets(function.get());
-  PointerSet<Var> kept;
-  if (lets.closures()) kept = used_in_closures_only(function.get());
-  PointerSet<Let> removed;
-  for (const Let* let : lets.all()) {
-    const Var* var = let->var().get();
-    if (lets.uses(var) != 1 || !keeps_type(let)) continue;
-    if (is_polymorphic(var) || lets.recursive(let)) continue;
-    if (effectful.count(let->value().get()) != 0) continue;
-    if (kept.contains(var) && !let->value()->operands().empty()) continue;
-    removed.insert(let);
+PointerSet<Let> lets_used_once(const View& view, const NodeEffects* effects) {
+  const Lets lets(view);
+  PointerSet<Let> result;
+  for (const Lets::Entry& entry : lets.all()) {
+    if (lets.uses(entry) != 1 || !keeps_type(entry.let)) continue;
+    if (is_polymorphic(entry.let->var().get()) || lets.recursive(entry)) continue;
+    if (effects != nullptr && effects->effectful(entry.value)) continue;
+    if (!view.operands(entry.value).empty() && lets.used_in_closures_only(entry)) continue;
+    result.insert(entry.let);
   }
-  return without_lets(function, removed);
+  return result;
 }
 
 struct DeadCodeOptions {
@@ -30,15 +26,17 @@ struct DeadCodeOptions {
 
 FunctionRef eliminate(const FunctionRef& function, const Module& module, const LazyEffects& effects,
                       DeadCodeOptions options) {
-  bool acts = !options.ignore_impurity && effects.get().any();
-  std::unordered_set<const Expr*> effectful;
-  if (acts) effectful = effects.get().effectful_nodes(function.get());
-  FunctionRef result = without_lets(function, dead_lets(function.get(), effectful));
+  const bool acts = !options.ignore_impurity && effects.get().any();
+  const Program& program = effects.program();
+  const View& view = program.view(function);
+  const NodeEffects* known = acts ? &program.node_effects(view) : nullptr;
+  const PointerSet<Let> dead = dead_lets(view, known);
+  const FunctionRef result = without_lets(function, dead);
   if (!options.inline_once) return result;
-  if (acts && !(result == function)) {
-    effectful = Effects(module, result.get()).effectful_nodes(result.get());
-  }
-  return inline_single_uses(result, effectful);
+  if (dead.empty()) return without_lets(function, lets_used_once(view, known));
+  const View rest(result);
+  const NodeEffects rest_acts(rest, acts ? Effects(module, result.get()) : Effects());
+  return without_lets(result, lets_used_once(rest, &rest_acts));
 }
 
 RELAY_REGISTER_PASS({

@@ -1,146 +1,22 @@
 #include <relay/transform/lets.h>
 
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
-#include <relay/ir/visit.h>
 
 namespace relay {
 
-Lets::Lets(const Function* function) {
-  size_t time = 0;
-  post_order(function, [&](const Expr* expr) {
-    ++time;
-    if (const auto* let = expr->as<Let>()) lets_.push_back(let);
-    if (expr->is<Function>()) function_done_[expr] = time;
-    for (const ExprRef& operand : expr->operands()) {
-      const auto* var = operand->as<Var>();
-      if (var == nullptr) continue;
-      Use& use = uses_[var];
-      if (use.count++ == 0) use.first = time;
-    }
-  });
-}
-
-bool Lets::recursive(const Let* let) const {
-  const Use* use = uses_.find(let->var().get());
-  const size_t* value = function_done_.find(let->value().get());
-  // Used before the value is complete.
-  return use != nullptr && value != nullptr && use->first <= *value;
-}
-
-namespace {
-
-// Marks needed nodes, from the root: the value of a let only once its variable is met, unless it
-// has an effect.
-class LetLiveness {
- public:
-  LetLiveness(const Function* root, const std::unordered_set<const Expr*>& effectful) {
-    push(root);
-    while (!stack_.empty()) {
-      const Expr* expr = stack_.back();
-      stack_.pop_back();
-      if (const auto* var = expr->as<Var>()) {
-        const Let** entry = waiting_.find(var);
-        if (entry == nullptr) continue;
-        const Expr* value = (*entry)->value().get();
-        waiting_.erase(var);
-        push(value);
-        continue;
-      }
-      literals_ |= expr->is<Literal>();
-      const auto* let = expr->as<Let>();
-      if (let == nullptr) {
-        for (const ExprRef& operand : expr->operands()) push(operand.get());
-        continue;
-      }
-      const bool acts = !effectful.empty() && effectful.count(let->value().get()) != 0;
-      if (acts || may_refuse(let)) {
-        push(let->value().get());
-      } else {
-        waiting_[let->var().get()] = let;
-        waited_.push_back(let);
-      }
-      push(let->body().get());
-    }
-  }
-
-  /// The lets of live code that are not needed. (Those inside of dead values go with them.)
-  PointerSet<Let> dead() const {
-    PointerSet<Let> result;
-    if (waiting_.empty()) return result;
-    for (const Let* let : waited_) {
-      if (waiting_.contains(let->var().get())) result.insert(let);
-    }
-    return result;
-  }
-  /// True if live code has literals of open type; dead code may decide their types.
-  bool literals() const { return literals_; }
-
- private:
-  void push(const Expr* expr) {
-    if (expr->is<Op>() || expr->is<Constructor>()) return;
-    bool again = !expr->is<Var>() && !expr->has_one_owner() && !seen_.insert(expr);
-    if (!again) stack_.push_back(expr);
-  }
-
-  std::vector<const Expr*> stack_;
-  PointerSet<Expr> seen_;
-  PointerMap<Var, const Let*> waiting_;
-  std::vector<const Let*> waited_;
-  bool literals_ = false;
-};
-
-}  // namespace
-
-PointerSet<Let> dead_lets(const Function* function,
-                          const std::unordered_set<const Expr*>& effectful) {
-  LetLiveness liveness(function, effectful);
-  return liveness.literals() ? PointerSet<Let>() : liveness.dead();
-}
-
-namespace {
-
-// The function body (or the whole expression) that each region belongs to.
-std::vector<uint32_t> function_regions(const Regions& regions) {
-  std::vector<uint32_t> result(regions.num_regions());
-  for (uint32_t id = 0; id < regions.num_regions(); ++id) {
-    const Regions::Region& region = regions.region(id);
-    bool own = region.owner == Regions::kNone || regions.expr(region.owner)->is<Function>();
-    result[id] = own ? id : result[region.parent];
-  }
+PointerSet<Let> dead_lets(const View& view, const NodeEffects* effects) {
+  PointerSet<Let> result;
+  auto runs_anyway = [&](uint32_t id) {
+    const bool acts = effects != nullptr && effects->effectful(view.operands(id)[0]);
+    return acts || may_refuse(static_cast<const Let*>(view.expr(id)));
+  };
+  for (uint32_t id : unneeded_lets(view, runs_anyway))
+    result.insert(static_cast<const Let*>(view.expr(id)));
   return result;
 }
 
-}  // namespace
-
-PointerSet<Var> used_in_closures_only(const Function* function) {
-  Regions regions(function);
-  std::vector<uint32_t> function_of = function_regions(regions);
-  PointerMap<Var, uint32_t> bound_in;  // let variable → function body
-  std::vector<const Var*> bound;
-  PointerSet<Var> used_outside;
-  for (uint32_t id = 0; id < regions.num_nodes(); ++id) {
-    if (const auto* let = regions.expr(id)->as<Let>()) {
-      bound.push_back(let->var().get());
-      bound_in[bound.back()] = function_of[regions.home(id)];
-    }
-  }
-  for (uint32_t id = 0; id < regions.num_nodes(); ++id) {
-    const Expr* expr = regions.expr(id);
-    for (size_t i = 0; i < expr->operands().size(); ++i) {
-      const auto* var = expr->operands()[i]->as<Var>();
-      const uint32_t* body = var == nullptr ? nullptr : bound_in.find(var);
-      if (body == nullptr) continue;
-      uint32_t inner = regions.region_of(id, i);
-      uint32_t place = inner == Regions::kNone ? regions.home(id) : inner;
-      if (function_of[place] == *body) used_outside.insert(var);
-    }
-  }
-  PointerSet<Var> result;
-  for (const Var* var : bound) {
-    if (!used_outside.contains(var)) result.insert(var);
-  }
-  return result;
+FunctionRef without_dead_lets(const FunctionRef& function) {
+  return without_lets(function, dead_lets(View(function), nullptr));
 }
 
 namespace {

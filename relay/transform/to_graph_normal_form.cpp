@@ -6,33 +6,35 @@
 namespace relay {
 namespace {
 
-FunctionRef to_graph(const FunctionRef& old, const Module& module, const LazyEffects& effects) {
-  bool acts = effects.get().any();
-  std::unordered_set<const Expr*> effectful;
-  if (acts) effectful = effects.get().effectful_nodes(old.get());
-  // Uses in dead code do not count.
-  FunctionRef function = without_lets(old, dead_lets(old.get(), effectful));
-  if (acts && !(function == old)) {
-    effectful = Effects(module, function.get()).effectful_nodes(function.get());
-  }
-  Lets lets(function.get());
-  if (lets.all().empty()) return function;
-  PointerSet<Var> kept;
-  if (lets.closures()) kept = used_in_closures_only(function.get());
-
-  PointerSet<Let> removed;
-  for (const Let* let : lets.all()) {
-    const Expr* value = let->value().get();
-    const Var* var = let->var().get();
-    if (effectful.count(value) != 0) continue;
-    if (lets.uses(var) == 0 || !keeps_type(let)) continue;
-    bool free_to_repeat = value->operands().empty();
+// Those that may go from a program whose dead lets have gone.
+PointerSet<Let> replaceable_lets(const View& view, const NodeEffects* effects) {
+  PointerSet<Let> result;
+  const Lets lets(view);
+  for (const Lets::Entry& entry : lets.all()) {
+    if (effects != nullptr && effects->effectful(entry.value)) continue;
+    if (lets.uses(entry) == 0 || !keeps_type(entry.let)) continue;
+    const bool free_to_repeat = view.operands(entry.value).empty();
     if (!free_to_repeat) {
-      if (is_polymorphic(var) || kept.contains(var) || lets.recursive(let)) continue;
+      if (is_polymorphic(entry.let->var().get()) || lets.recursive(entry)) continue;
+      if (lets.used_in_closures_only(entry)) continue;
     }
-    removed.insert(let);
+    result.insert(entry.let);
   }
-  return without_lets(function, removed);
+  return result;
+}
+
+FunctionRef to_graph(const FunctionRef& old, const Module& module, const LazyEffects& effects) {
+  const bool acts = effects.get().any();
+  const Program& program = effects.program();
+  const View& view = program.view(old);
+  const NodeEffects* known = acts ? &program.node_effects(view) : nullptr;
+  // Uses in dead code do not count.
+  const PointerSet<Let> dead = dead_lets(view, known);
+  if (dead.empty()) return without_lets(old, replaceable_lets(view, known));
+  const FunctionRef function = without_lets(old, dead);
+  const View rest(function);
+  const NodeEffects rest_acts(rest, acts ? Effects(module, function.get()) : Effects());
+  return without_lets(function, replaceable_lets(rest, &rest_acts));
 }
 
 RELAY_REGISTER_PASS({

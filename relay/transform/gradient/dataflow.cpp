@@ -22,9 +22,11 @@ class CallInliner final : public Rewriter {
   explicit CallInliner(const Module& module) : module_(module), graph_(module) {}
 
   FunctionRef inline_in(const FunctionRef& function) {
-    Lets lets(function.get());
-    for (const Let* let : lets.all()) {
-      if (let->value()->is<Function>() && !lets.recursive(let)) locals_[let->var().get()] = nullptr;
+    const View view(function);
+    const Lets lets(view);
+    for (const Lets::Entry& entry : lets.all()) {
+      if (view.kind(entry.value) == ExprKind::kFunction && !lets.recursive(entry))
+        locals_[entry.let->var().get()] = nullptr;
     }
     return FunctionRef(run(function)->as<Function>());
   }
@@ -89,7 +91,7 @@ FunctionRef with_calls_inlined(const FunctionRef& function, const Module& module
   }
   const FunctionRef inlined = inliner.inline_in(function);
   if (inlined == function) return function;
-  return without_lets(inlined, dead_lets(inlined.get(), {}));
+  return without_dead_lets(inlined);
 }
 
 const Expr* not_dataflow(const Function& function, Loops* loops) {

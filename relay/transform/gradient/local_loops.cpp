@@ -84,13 +84,14 @@ std::optional<std::vector<VarRef>> captured_by(const Let* let) {
 
 FunctionRef with_global_loops(FunctionRef function, Module& whole, const Name& own) {
   for (size_t count = 0; count < kMostLoops; ++count) {
-    const Lets lets(function.get());
+    const View view(function);
+    const Lets lets(view);
     const PointerSet<Var> values = used_as_values(function.get());
     bool found = false;
     // Those inside of others come first.
-    for (const Let* let : lets.all()) {
-      if (!let->value()->is<Function>() || values.contains(let->var().get())) continue;
-      if (!lets.recursive(let)) continue;
+    for (const Lets::Entry& entry : lets.all()) {
+      const Let* let = entry.let;
+      if (!lets.recursive(entry) || values.contains(let->var().get())) continue;
       std::optional<std::vector<VarRef>> captured = captured_by(let);
       if (!captured) continue;
       const Name name = whole.fresh_name(let->var()->name().str());

@@ -68,7 +68,7 @@ void Loops::Points::find_state() {
       return loop_.ways[way].again ? make_tuple(next_state(end)) : none;
     });
     FunctionRef function = make_function(params, body);
-    function = without_lets(function, dead_lets(function.get(), {}));
+    function = without_dead_lets(function);
     PointerSet<Var> used;
     for (const VarRef& var : free_vars(function->body().get())) used.insert(var.get());
     for (size_t i = 0; i < params.size(); ++i) {
@@ -126,7 +126,7 @@ void Loops::Points::add(const Name& name, std::vector<VarRef> params, ExprRef bo
                         const TypeRef& result) {
   FunctionRef function =
       make_function(std::move(params), std::move(body), result, {}, {}, {}, loop_.function->span());
-  function = without_lets(function, dead_lets(function.get(), {}));
+  function = without_dead_lets(function);
   loops_.add_as(name, FunctionRef(copy_with_fresh_vars(function)->as<Function>()));
 }
 

@@ -206,7 +206,7 @@ FunctionRef Loops::way_function(const Loop& loop, const Way& way, const std::vec
   }
   FunctionRef function = make_function(loop.function->params(), std::move(body), {}, {}, {}, {},
                                        loop.function->span());
-  function = without_lets(function, dead_lets(function.get(), {}));
+  function = without_dead_lets(function);
   Module scratch = target_;
   const Name name = scratch.fresh_name("way");
   scratch.add_function(name, FunctionRef(copy_with_fresh_vars(function)->as<Function>()));

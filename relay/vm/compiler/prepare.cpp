@@ -47,22 +47,21 @@ class Wrapper final : public Rewriter {
 // Lets of tensors become nodes of the graph, so that operators can be fused across them. Lets of
 // everything else keep their places and names.
 FunctionRef graph_lets(const FunctionRef& function, const Effects& effects, bool tuples) {
-  Lets lets(function.get());
+  const View view(function);
+  const Lets lets(view);
   if (lets.all().empty()) return function;
-  std::unordered_set<const Expr*> effectful;
-  if (effects.any()) effectful = effects.effectful_nodes(function.get());
-  PointerSet<Var> kept;
-  if (lets.closures()) kept = used_in_closures_only(function.get());
+  const NodeEffects acts(view, effects);
   PointerSet<Let> removed;
-  for (const Let* let : lets.all()) {
+  for (const Lets::Entry& entry : lets.all()) {
+    const Let* let = entry.let;
     const Expr* value = let->value().get();
     const auto* call = value->as<Call>();
     bool dataflow = value->is<Constant>() || (tuples && value->is<Tuple>()) ||
                     value->is<TupleGetItem>() ||
                     (call != nullptr && call->callee()->is<relay::Op>());
-    if (!dataflow || effectful.count(value) != 0 || !keeps_type(let)) continue;
-    const Var* var = let->var().get();
-    if (lets.uses(var) == 0 || is_polymorphic(var) || kept.contains(var)) continue;
+    if (!dataflow || acts.effectful(entry.value) || !keeps_type(let)) continue;
+    if (lets.uses(entry) == 0 || is_polymorphic(let->var().get())) continue;
+    if (lets.used_in_closures_only(entry)) continue;
     removed.insert(let);
   }
   return without_lets(function, removed);
