@@ -1,4 +1,8 @@
 // The code that the compiler of the machine writes.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include <relay/eval/eval.h>
@@ -254,6 +258,41 @@ TEST(VmCompile, ThreadsDoNotChangeResults) {
   Value wanted = Machine(executable, one).run("main", arguments);
   Machine machine(executable, four);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(bit_equal(machine.run("main", arguments), wanted));
+}
+
+// Two products and what stands between them are one kernel, whose workers take blocks of rows in
+// any order, each with scratch of its own.
+TEST(VmCompile, BlocksDoNotDependOnThreads) {
+  const std::string type = "Tensor[(4, 640, 64), float32]";
+  const std::string text = "def @main(%q: " + type + ", %k: " + type + ", %v: " + type +
+                           ") { nn.batch_matmul(nn.softmax(nn.batch_matmul(%q, %k, "
+                           "transpose_b=True) * 0.2f), %v) }";
+  std::vector<Value> arguments;
+  for (uint64_t prime : {7919, 104729, 1299709}) {
+    NDArray x = NDArray::empty({4, 640, 64}, kFloat32);
+    for (int64_t i = 0; i < x.size(); ++i)
+      x.data<float>()[i] = static_cast<float>(static_cast<uint64_t>(i) * prime % 1000) / 999.0f;
+    arguments.emplace_back(x);
+  }
+  auto executable = compile(specialised(text, arguments), Name("main"));
+  ASSERT_TRUE(std::ranges::any_of(executable->kernels, [](const Kernel& kernel) {
+    return kernel.name.find("nn_softmax_nn_batch_matmul") != std::string::npos;
+  }));
+  MachineOptions one;
+  one.threads = 1;
+  const Value wanted = Machine(executable, one).run("main", arguments);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int threads : {2, 3, 5}) {
+    callers.emplace_back([&, threads] {
+      MachineOptions options;
+      options.threads = threads;
+      Machine machine(executable, options);
+      for (int i = 0; i < 3; ++i) wrong += !bit_equal(machine.run("main", arguments), wanted);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(VmCompile, RegistersAreFew) {
