@@ -229,6 +229,15 @@ class Writer {
       refer(index);
       refer(extent);
     }
+    if (check.ends) out_ += " ends";
+    end();
+  }
+  void write_stmt(const lower::Grow& grow) {
+    const size_t needed = scalar(grow.needed);
+    word("grow");
+    number(grow.room);
+    refer(needed);
+    text(grow.message);
     end();
   }
 

@@ -54,6 +54,8 @@ void for_each_scalar(Block& block, const std::function<void(ScalarRef&)>& visit)
         visit(check->index);
         visit(check->extent);
       }
+    } else if (auto* grow = std::get_if<Grow>(&stmt.node)) {
+      visit(grow->needed);
     }
   });
 }

@@ -17,6 +17,7 @@ struct Buffer {
     kInput,    // KernelArgs::buffers, read only
     kOutput,   // KernelArgs::buffers, written (and read back, if the nest reads it)
     kScratch,  // a piece of this worker's KernelArgs::scratch: private, kept in cache
+    kTape,     // the thread's tape, which grows (relay/runtime/tape.h): int64; one in a nest
   };
   Role role = Role::kInput;
   std::string name;
@@ -24,6 +25,9 @@ struct Buffer {
   std::vector<Dim> dims;  // integers and terms over the nest's symbols; rank 0 is one element
   /// kScratch: the buffer whose memory this one is, in another shape; -1: memory of its own.
   int32_t same = -1;
+
+  /// True if it is one of KernelArgs::buffers.
+  bool is_argument() const { return role == Role::kInput || role == Role::kOutput; }
 };
 
 enum class LoopKind : uint8_t {
@@ -106,6 +110,16 @@ struct Check {
   uint32_t origin = 0;  // as of scalars
   /// Optional: an index and the extent that it is outside of, evaluated only after a failure.
   te::ScalarRef index{}, extent{};
+  /// Ends the kernel at once; otherwise it goes on with any value, and only leaves its loops.
+  bool ends = false;
+};
+
+/// Room on the tape: register `room` has the number of slots that may be used. If `needed` is more,
+/// the runtime is asked for that many, and the kernel ends with the message if it refuses.
+struct Grow {
+  uint32_t room = 0;
+  te::ScalarRef needed;
+  std::string message;
 };
 
 /// Runs its body once, and again each time the body comes to a `NextTurn`. Such a loop may be endless,
@@ -119,7 +133,7 @@ struct Repeat {
 struct NextTurn {};
 
 struct Stmt {
-  std::variant<For, Let, Set, Accumulate, Store, If, Check, Repeat, NextTurn> node;
+  std::variant<For, Let, Set, Accumulate, Store, If, Check, Repeat, NextTurn, Grow> node;
 };
 
 /// A kernel as loops. Its scalars hold no kFold nodes (folds have become loops) and no placeholders

@@ -66,11 +66,16 @@ class Text {
   void header() {
     const std::vector<Buffer>& buffers = kernel_.buffers();
     for (size_t k = 0; k < buffers.size(); ++k) {
-      constexpr std::string_view kRoles[] = {"input", "output", "scratch"};
+      constexpr std::string_view kRoles[] = {"input", "output", "scratch", "tape"};
       out_ += "b" + std::to_string(k) + ": ";
       out_ += kRoles[static_cast<size_t>(buffers[k].role)];
       if (buffers[k].same >= 0) out_ += " b" + std::to_string(buffers[k].same) + " as";
-      out_ += " " + std::string(buffers[k].dtype.name()) + "[";
+      out_ += " " + std::string(buffers[k].dtype.name());
+      if (buffers[k].role == Buffer::Role::kTape) {
+        out_ += "\n";
+        continue;
+      }
+      out_ += "[";
       for (size_t d = 0; d < buffers[k].dims.size(); ++d) {
         out_ += (d > 0 ? ", " : "") + dim(buffers[k].dims[d]).str();
       }
@@ -145,7 +150,11 @@ class Text {
         block(branch->else_block, depth + 1);
       }
     } else if (const auto* check = std::get_if<Check>(&stmt.node)) {
-      line(depth, "check " + scalar(check->condition) + " or \"" + check->message + "\"");
+      line(depth, "check " + scalar(check->condition) +
+                      (check->ends ? " or end with \"" : " or \"") + check->message + "\"");
+    } else if (const auto* grow = std::get_if<Grow>(&stmt.node)) {
+      line(depth, "v" + std::to_string(grow->room) + " = room for " + scalar(grow->needed) +
+                      " or end with \"" + grow->message + "\"");
     } else if (const auto* repeat = std::get_if<Repeat>(&stmt.node)) {
       line(depth, "repeat");
       block(repeat->body, depth + 1);

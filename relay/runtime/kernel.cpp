@@ -1,4 +1,5 @@
 #include <relay/runtime/kernel.h>
+#include <relay/runtime/tape.h>
 
 #include <array>
 #include <cmath>
@@ -12,18 +13,21 @@ using Binary = double (*)(double, double);
 
 const void* address(Unary f) { return reinterpret_cast<const void*>(f); }
 const void* address(Binary f) { return reinterpret_cast<const void*>(f); }
+const void* address(void* (*f)()) { return reinterpret_cast<const void*>(f); }
+const void* address(int64_t (*f)(int64_t)) { return reinterpret_cast<const void*>(f); }
 
 constexpr size_t kFunctions = static_cast<size_t>(KernelFunction::kCount);
 
 std::array<const void*, kFunctions> make_table() {
   // In the order of KernelFunction. Each name's overload for double is chosen by the parameter.
-  return {address(Unary(std::exp)),   address(Unary(std::log)),   address(Unary(std::log2)),
-          address(Unary(std::log10)), address(Unary(std::sin)),   address(Unary(std::cos)),
-          address(Unary(std::tan)),   address(Unary(std::asin)),  address(Unary(std::acos)),
-          address(Unary(std::atan)),  address(Unary(std::sinh)),  address(Unary(std::cosh)),
-          address(Unary(std::tanh)),  address(Unary(std::asinh)), address(Unary(std::acosh)),
-          address(Unary(std::atanh)), address(Unary(std::erf)),   address(Binary(std::pow)),
-          address(Binary(std::fmod)), address(Binary(std::atan2))};
+  return {address(Unary(std::exp)),   address(Unary(std::log)),    address(Unary(std::log2)),
+          address(Unary(std::log10)), address(Unary(std::sin)),    address(Unary(std::cos)),
+          address(Unary(std::tan)),   address(Unary(std::asin)),   address(Unary(std::acos)),
+          address(Unary(std::atan)),  address(Unary(std::sinh)),   address(Unary(std::cosh)),
+          address(Unary(std::tanh)),  address(Unary(std::asinh)),  address(Unary(std::acosh)),
+          address(Unary(std::atanh)), address(Unary(std::erf)),    address(Binary(std::pow)),
+          address(Binary(std::fmod)), address(Binary(std::atan2)), address(&tape_slots),
+          address(&tape_room)};
 }
 
 }  // namespace

@@ -78,11 +78,11 @@ static_assert(sizeof(KernelArgs) == 72 && offsetof(KernelArgs, stop) == 64 && of
 /// keeps the failure of its earliest task, and the machine reports the earliest of these.
 using KernelFn = int32_t (*)(const KernelArgs* args);
 
-inline constexpr uint32_t kKernelAbiVersion = 3;
+inline constexpr uint32_t kKernelAbiVersion = 4;
 
 /// Scalar functions that generated code calls if it has no version of its own (double precision
-/// mostly). Unary `double(double)` and binary `double(double, double)`. Values are part of the
-/// interface.
+/// mostly), unary `double(double)` and binary `double(double, double)`; and the two functions of the
+/// tape (relay/runtime/tape.h). Values are part of the interface.
 enum class KernelFunction : uint32_t {
   kExp,
   kLog,
@@ -104,6 +104,8 @@ enum class KernelFunction : uint32_t {
   kPow,
   kFmod,
   kAtan2,
+  kTape,      // void*(): the slots of this thread's tape
+  kTapeRoom,  // int64_t(int64_t): how many slots may be used, after it asked for so many
   kCount
 };
 /// The table for `KernelArgs::functions`.

@@ -76,6 +76,7 @@ class KernelFrame {
   llvm::Value* is_first();             // i1: KernelArgs::first
   llvm::Value* detail();               // ptr to a FailureDetail
   llvm::Value* functions();            // KernelArgs::functions, for math.h
+  llvm::Value* library_function(KernelFunction which);  // its address
   llvm::Value* dim(Dim term);          // i64; a division by zero in a term gives 0
   llvm::Value* buffer(int32_t index);  // base address; scratch buffers have theirs too
   llvm::Value* extent(int32_t buffer, size_t dimension) {
@@ -120,7 +121,9 @@ class KernelFrame {
   void emit_tasks(llvm::Value* n,
                   const std::function<void(llvm::Value* first, llvm::Value* end)>& body);
 
-  /// Returns the failure code; the function is complete.
+  /// Returns the failure code; the current block is complete.
+  void emit_return();
+  /// Returns from the last block; the function is complete.
   EmittedKernel finish();
 
  private:

@@ -140,6 +140,17 @@ llvm::Value* KernelFrame::functions() {
   return functions_;
 }
 
+llvm::Value* KernelFrame::library_function(KernelFunction which) {
+  llvm::Value* table = functions();
+  return in_entry([&]() -> llvm::Value* {
+    llvm::Value* at =
+        b.CreateConstInBoundsGEP1_64(b.getPtrTy(), table, static_cast<uint64_t>(which));
+    llvm::LoadInst* load = b.CreateLoad(b.getPtrTy(), at);
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
+    return load;
+  });
+}
+
 llvm::Value* KernelFrame::dim(Dim term) {
   if (term.is_int()) return int64(term.as_int());
   if (auto found = dims_.find(term); found != dims_.end()) return found->second;
@@ -229,9 +240,18 @@ llvm::Value* KernelFrame::buffer(int32_t index) {
     bases_[at] = scratch(buffer_bytes(buffer) + Dim(int64_t{target.vector_bytes()}));
     return bases_[at];
   }
-  // Scratch buffers take no place in the list of arguments.
+  if (buffer.role == lower::Buffer::Role::kTape) {
+    llvm::Value* slots = library_function(KernelFunction::kTape);
+    auto* type = llvm::FunctionType::get(b.getPtrTy(), false);
+    return bases_[at] = in_entry([&]() -> llvm::Value* {
+      llvm::CallInst* call = b.CreateCall(type, slots, {}, "tape");
+      call->setDoesNotThrow();
+      return call;
+    });
+  }
+  // Other buffers take no place in the list of arguments.
   uint64_t position = 0;
-  for (size_t k = 0; k < at; ++k) position += buffers[k].role != lower::Buffer::Role::kScratch;
+  for (size_t k = 0; k < at; ++k) position += buffers[k].is_argument();
   llvm::Value* list = load_arg(offsetof(KernelArgs, buffers), b.getPtrTy(), "buffers");
   bases_[at] = in_entry([&]() -> llvm::Value* {
     llvm::LoadInst* load =
@@ -444,13 +464,17 @@ void KernelFrame::emit_tasks(
   b.SetInsertPoint(after);
 }
 
-EmittedKernel KernelFrame::finish() {
+void KernelFrame::emit_return() {
   if (fence_at_end) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   llvm::Value* code = b.getInt32(0);
   if (code_ != nullptr) code = b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true);
   if (stop_ != nullptr)
     code = b.CreateSelect(is_stopped(), llvm::ConstantInt::getSigned(b.getInt32Ty(), -1), code);
   b.CreateRet(code);
+}
+
+EmittedKernel KernelFrame::finish() {
+  emit_return();
   finish_annotations();
   return {function->getName().str(), std::move(messages_), std::move(origins_), scratch_bytes_,
           parallel};

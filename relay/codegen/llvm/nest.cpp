@@ -51,6 +51,7 @@ Dependences changed_in(const Block& body, Dependences in) {
     if (const auto* inner = std::get_if<For>(&stmt.node)) in.push_back(inner->axis);
     if (const auto* let = std::get_if<lower::Let>(&stmt.node)) add_register(let->var);
     if (const auto* set = std::get_if<lower::Set>(&stmt.node)) add_register(set->var);
+    if (const auto* grow = std::get_if<lower::Grow>(&stmt.node)) add_register(grow->room);
     if (const auto* sum = std::get_if<lower::Accumulate>(&stmt.node)) {
       for (uint32_t var : sum->vars) add_register(var);
     }
@@ -137,6 +138,10 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
                      repeats = true;
                    },
                    [](const lower::NextTurn&) {},
+                   [&](const lower::Grow& s) {
+                     root(s.needed);
+                     result.changes.at(s.room) = true;
+                   },
                },
                stmt.node);
   });
@@ -174,8 +179,7 @@ void NestEmitter::write_shared(const Stmt& stmt) {
   bool shared = false;
   auto look = [&](const Stmt& inner) {
     if (const auto* store = std::get_if<lower::Store>(&inner.node)) {
-      writes |=
-          nest_.buffers[static_cast<size_t>(store->buffer)].role != lower::Buffer::Role::kScratch;
+      writes |= nest_.buffers[static_cast<size_t>(store->buffer)].is_argument();
     }
     if (const auto* loop = std::get_if<For>(&inner.node)) {
       shared |= loop->kind == LoopKind::kParallel;
@@ -246,11 +250,13 @@ void NestEmitter::write(const Stmt& stmt) {
                  },
                  [&](const lower::If& s) { write_if(s); },
                  [&](const lower::Check& s) {
+                   if (s.ends) return write_end(s);
                    scalars_.check(scalars_.emit(s.condition),
                                   {s.message, s.origin, s.index.get(), s.extent.get()});
                  },
                  [&](const lower::Repeat& s) { write_repeat(s); },
                  [&](const lower::NextTurn&) { write_again(); },
+                 [&](const lower::Grow& s) { write_grow(s); },
              },
              stmt.node);
 }
@@ -388,7 +394,62 @@ void NestEmitter::write_repeat(const lower::Repeat& repeat) {
   repeats_.pop_back();
   b.CreateBr(after);
   b.SetInsertPoint(after);
+  // A loop that was left early has not set its results, and places on the tape must be right.
+  if (has_tape()) {
+    llvm::BasicBlock* ended = frame_.new_block("ended");
+    llvm::BasicBlock* done = frame_.new_block("done");
+    b.CreateCondBr(frame_.goes_on(survey_.fails), done, ended);
+    b.SetInsertPoint(ended);
+    frame_.emit_return();
+    b.SetInsertPoint(done);
+  }
   scalars_.invalidate(in);
+}
+
+bool NestEmitter::has_tape() const {
+  return std::ranges::any_of(nest_.buffers, [](const lower::Buffer& buffer) {
+    return buffer.role == lower::Buffer::Role::kTape;
+  });
+}
+
+void NestEmitter::write_end(const lower::Check& check) {
+  llvm::Value* fails = b.CreateNot(scalars_.emit_uniform(check.condition));
+  llvm::BasicBlock* ended = frame_.new_block("ended");
+  llvm::BasicBlock* done = frame_.new_block("done");
+  b.CreateCondBr(fails, ended, done);
+  b.SetInsertPoint(ended);
+  frame_.record_failure(check.message, check.origin, nullptr, nullptr);
+  frame_.emit_return();
+  b.SetInsertPoint(done);
+}
+
+void NestEmitter::write_grow(const lower::Grow& grow) {
+  llvm::Value* needed = scalars_.emit_uniform(grow.needed);
+  llvm::AllocaInst* room = scalars_.slot(grow.room);
+  RELAY_CHECK(room != nullptr && scalars_.lanes() == 1, "room on a tape");
+  llvm::Value* lacks = b.CreateICmpSGT(needed, b.CreateLoad(b.getInt64Ty(), room));
+  frame_.emit_if(
+      lacks,
+      [&] {
+        auto* type = llvm::FunctionType::get(b.getInt64Ty(), {b.getInt64Ty()}, false);
+        llvm::CallInst* more =
+            b.CreateCall(type, frame_.library_function(KernelFunction::kTapeRoom), {needed});
+        more->setDoesNotThrow();
+        // It touches nothing that the kernel reads.
+        more->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
+        b.CreateStore(more, room);
+        frame_.emit_if(
+            b.CreateICmpSLT(more, needed),
+            [&] {
+              llvm::BasicBlock* after = frame_.new_block("unreached");
+              frame_.record_failure(grow.message, 0, nullptr, nullptr);
+              frame_.emit_return();
+              b.SetInsertPoint(after);
+            },
+            true);
+      },
+      true);
+  scalars_.invalidate({grow.room | te::kVarFlag});
 }
 
 void NestEmitter::write_again() {

@@ -40,6 +40,9 @@ class NestEmitter {
   void write_either(llvm::Value* condition, const lower::If& branch);
   void write_repeat(const lower::Repeat& repeat);
   void write_again();
+  void write_end(const lower::Check& check);
+  void write_grow(const lower::Grow& grow);
+  bool has_tape() const;
   /// Stores from `at` on that interleave lanes in scratch: lane l of the k-th of n at n·l + k. How
   /// many it has written; 0 if there are none such.
   size_t write_interleaved(const lower::Block& block, size_t at);

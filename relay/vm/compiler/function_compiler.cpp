@@ -29,6 +29,7 @@ void FunctionCompiler::run() {
 
 FunctionTypes FunctionCompiler::unit_types() const {
   FunctionTypes types;
+  types.made = unit_->made;
   for (const VarRef& param : unit_->scope.function->params())
     types.params.emplace_back(param->type());
   for (const Entity& entity : scopes_.captures(unit_->node)) {
@@ -328,6 +329,7 @@ bool FunctionCompiler::write_call(uint32_t node, const Call* call, bool tail) {
   if (const auto* constructor = callee->as<Constructor>()) {
     std::vector<uint32_t> args = operand_registers(node, 1);
     finish(Op::kConstruct, program_.constructor(constructor), args);
+    unit_->made.emplace(code_->here() - 1, TypeRef(call->type()));
     return false;
   }
   // A function that is known and captures nothing is called as it is.

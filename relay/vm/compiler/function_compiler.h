@@ -71,6 +71,7 @@ class FunctionCompiler {
     std::vector<uint32_t> input_registers;             // of the graph, in order
     std::string graph_name;
     uint32_t graph_position = 0;
+    std::unordered_map<uint32_t, TypeRef> made;        // data values, by instruction
     bool graph_acts = false;  // it has to run even if nothing needs its results
   };
   // A region being written, or the branches of an If or Match.

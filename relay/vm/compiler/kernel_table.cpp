@@ -54,7 +54,7 @@ uint32_t KernelTable::add(const std::shared_ptr<const lower::Kernel>& made,
   kernel.implementation = made->implementation;
   kernel.source = source;
   for (const lower::Buffer& buffer : made->buffers()) {
-    if (buffer.role == lower::Buffer::Role::kScratch) continue;
+    if (!buffer.is_argument()) continue;
     kernel.writes.push_back(buffer.role == lower::Buffer::Role::kOutput ? 1 : 0);
   }
   kernel.num_dims = static_cast<uint32_t>(made->dim_args.size());

@@ -208,7 +208,7 @@ void LaunchWriter::add_launches(const graph::Node& node, const LoweredWork& lowe
       std::vector<uint32_t> argument_of;  // of each buffer
       for (const lower::Buffer& buffer : kernel.buffers()) {
         argument_of.push_back(static_cast<uint32_t>(launch.arguments.size()));
-        if (buffer.role == lower::Buffer::Role::kScratch) continue;
+        if (!buffer.is_argument()) continue;
         launch.arguments.push_back({place_of[static_cast<size_t>(native->buffers[next++])],
                                     buffer.role == lower::Buffer::Role::kOutput});
       }

@@ -231,7 +231,8 @@ void ProgramBuilder::begin(std::span<const Name> entries) {
 void ProgramBuilder::keep_source(uint32_t number, const Function& function, FunctionTypes types) {
   if (!has_loop_kernels()) return;
   if (sources_.size() <= number) sources_.resize(number + 1);
-  sources_[number] = {function, std::move(types.params), std::move(types.captures)};
+  sources_[number] = {function, std::move(types.params), std::move(types.captures),
+                      std::move(types.made)};
 }
 
 // Devices have kernels of their own, whose places a loop would mix.
@@ -243,7 +244,7 @@ void ProgramBuilder::replace_loops() {
   if (!has_loop_kernels()) return;
   sources_.resize(executable_.functions.size());
   replaced_ = native::replace_loops(
-      executable_, sources_, graphs_,
+      module_, executable_, sources_, graphs_,
       [this](const graph::ConstantRef& constant) { return number_of(constant); });
   sources_.clear();
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include <relay/runtime/failure_text.h>
+#include <relay/runtime/tape.h>
 
 namespace relay::vm {
 
@@ -109,6 +110,7 @@ void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
     ShareOfTasks tasks;
     args.tasks = &tasks;
     code = image_.kernels[launch.kernel](&args);
+    trim_tape();
   }
   if (code == 0) return;
   if (code < 0) {

@@ -24,12 +24,10 @@ bool names_function(Op op) {
   return op == Op::kCall || op == Op::kTailCall || op == Op::kClosure || op == Op::kGlobal;
 }
 
-/// An instruction on data, references, or extents that only a run knows.
+/// An instruction on references, on extents that only a run knows, or that fails with a value in
+/// its message.
 bool stays(Op op) {
   switch (op) {
-    case Op::kConstruct:
-    case Op::kUnpack:
-    case Op::kSwitch:
     case Op::kNoMatch:
     case Op::kRefCreate:
     case Op::kRefRead:
@@ -175,9 +173,10 @@ void sweep(Executable& executable, std::vector<graph::Graph>& graphs) {
 }  // namespace
 
 std::vector<Replaced> replace_loops(
-    Executable& executable, std::vector<Source>& sources, std::vector<graph::Graph>& graphs,
+    const Module& module, Executable& executable, std::vector<Source>& sources,
+    std::vector<graph::Graph>& graphs,
     const std::function<uint32_t(const graph::ConstantRef&)>& constant) {
-  const Program program{executable, sources, graphs, constant};
+  const Program program{module, executable, sources, graphs, constant};
   const Candidates candidates(sources);
   size_t work = 0;
   std::vector<Replaced> result;

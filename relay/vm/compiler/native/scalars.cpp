@@ -95,15 +95,17 @@ int32_t Scalars::add_buffer(lower::Buffer::Role role, DType dtype, int64_t size)
   return static_cast<int32_t>(buffers_.size()) - 1;
 }
 
+ScalarRef Scalars::load_at(int32_t buffer, DType dtype, const Scalar& flat) {
+  auto node = make_ref<ScalarNode>(ScalarKind::kLoad, dtype);
+  node->tensor = {-1, buffer};
+  node->bounds = Bounds::kProven;
+  node->args = {flat.ref()};
+  return node;
+}
+
 // The element at a place that is in range.
 ScalarRef Scalars::at(const Value& tensor, const Scalar& flat) {
-  if (tensor.buffer >= 0) {
-    auto node = make_ref<ScalarNode>(ScalarKind::kLoad, tensor.dtype);
-    node->tensor = {-1, tensor.buffer};
-    node->bounds = Bounds::kProven;
-    node->args = {(flat + tensor.offset).ref()};
-    return node;
-  }
+  if (tensor.buffer >= 0) return load_at(tensor.buffer, tensor.dtype, flat + tensor.offset);
   if (is_const(flat.ref())) return tensor.elements.at(static_cast<size_t>(flat.node()->value.i));
   Scalar place(let(flat.ref()));
   Scalar result(tensor.elements.at(0));

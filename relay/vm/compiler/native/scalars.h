@@ -29,6 +29,8 @@ class Scalars {
 
   /// The same tensor with its elements in registers; throws NotNative if there are too many.
   ValueRef in_registers(const ValueRef& tensor);
+  /// A load from a place that is in range.
+  static te::ScalarRef load_at(int32_t buffer, DType dtype, const te::Scalar& flat);
   /// Stores a tensor to an output.
   void store(int32_t buffer, const Value& tensor);
   static te::ScalarRef zero(DType dtype);
@@ -43,6 +45,8 @@ class Scalars {
   /// How much has been written; what is thrown away again does not count.
   size_t written() const { return statements_; }
   void forget_to(size_t written) { statements_ = written; }
+  /// Throws NotNative if the kernel becomes too large.
+  void count(size_t more);
 
  private:
   struct Run;  // of a computation
@@ -54,7 +58,6 @@ class Scalars {
   std::vector<ValueRef> scan(const Run& run, const te::Scan& scan);
   ValueRef update(const Run& run, const te::Update& update);
   ValueRef view(const Run& run, const te::View& view);
-  void count(size_t more);
 
   std::vector<lower::Buffer> buffers_;
   uint32_t num_vars_ = 0;

@@ -1,6 +1,7 @@
 // Functions as they are written, before their values share registers.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include <relay/ir/type.h>
@@ -11,6 +12,7 @@ namespace relay::vm {
 struct FunctionTypes {
   std::vector<TypeRef> params;
   std::vector<TypeRef> captures;
+  std::unordered_map<uint32_t, TypeRef> made;  // data values, by the instruction that makes them
 };
 
 }  // namespace relay::vm
@@ -22,6 +24,7 @@ struct Source {
   Function code;
   std::vector<TypeRef> params;
   std::vector<TypeRef> captures;
+  std::unordered_map<uint32_t, TypeRef> made;  // data values, by the instruction that makes them
 };
 
 }  // namespace relay::vm::native

@@ -42,6 +42,7 @@ LoopKernel Writer::run(uint32_t function) {
   std::vector<ValueRef> results;
   std::function<void(const ValueRef&)> collect = [&](const ValueRef& value) {
     if (value->kind == Value::Kind::kClosure) throw NotNative{"a function as a result"};
+    if (value->is_data()) throw NotNative{"a data value as a result"};
     if (value->is_tensor()) return results.push_back(value);
     for (const ValueRef& field : value->fields) collect(field);
   };
@@ -52,6 +53,7 @@ LoopKernel Writer::run(uint32_t function) {
         scalars_.add_buffer(lower::Buffer::Role::kOutput, tensor->dtype, tensor->size());
     scalars_.store(buffer, *tensor);
   }
+  begin_tape(body);
   made_.kernel = std::make_shared<lower::Kernel>();
   made_.kernel->implementation = "loop";
   made_.kernel->body = scalars_.finish(std::move(body));
@@ -116,7 +118,7 @@ uint32_t Writer::origin(const Frame& frame, uint32_t position) {
   return static_cast<uint32_t>(found - made_.origins.begin()) + 1;
 }
 
-const ValueRef& Writer::read(const Frame& frame, uint32_t reg) {
+ValueRef Writer::read(const Frame& frame, uint32_t reg) {
   auto found = frame.registers.find(reg & ~kLast);
   if (found == frame.registers.end()) throw NotNative{"a register without a value"};
   return found->second;
@@ -152,13 +154,10 @@ void Writer::step(Frame& frame, const Instruction& at, uint32_t position) {
     case Op::kCast:
     case Op::kBitcast:
       return number(frame, at, position);
-    case Op::kFailUnless:
-    case Op::kFail: {
-      const bool always = at.op == Op::kFail;
-      const ScalarRef condition = always ? te::constant(0, kBool).ref() : number_in(frame, at.a);
+    case Op::kFailUnless: {
+      const ScalarRef condition = number_in(frame, at.a);
       if (condition->kind == ScalarKind::kConst && condition->value.i != 0) return;
-      scalars_.check(condition, program_.executable.messages[always ? at.a : at.b],
-                     origin(frame, position));
+      scalars_.check(condition, program_.executable.messages[at.b], origin(frame, position));
       return;
     }
     case Op::kSelect: {
@@ -169,17 +168,22 @@ void Writer::step(Frame& frame, const Instruction& at, uint32_t position) {
     case Op::kTuple:
       to = tuple_of(arguments(frame, at, 0));
       return;
-    case Op::kField: {
-      const ValueRef value = read(frame, at.a);
-      if (value->kind != Value::Kind::kTuple) throw NotNative{"a field of no tuple"};
-      to = value->fields.at(at.b);
+    case Op::kField:
+      to = field_of(read(frame, at.a), at.b);
       return;
-    }
     case Op::kRunGraph:
       return run_graph(frame, at);
     default:
       return call_step(frame, at);
   }
+}
+
+/// The kernel ends here.
+void Writer::fail(Frame& frame, const Instruction& at, uint32_t position) {
+  lower::Check check{te::constant(0, kBool).ref(), program_.executable.messages[at.a],
+                     origin(frame, position)};
+  check.ends = true;
+  scalars_.block->push_back({std::move(check)});
 }
 
 void Writer::call_step(Frame& frame, const Instruction& at) {

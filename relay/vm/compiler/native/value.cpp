@@ -18,6 +18,14 @@ ValueRef number_of(te::ScalarRef element) {
   return value;
 }
 
+ValueRef data_of(const TypeRef& type, te::ScalarRef number) {
+  auto value = std::make_shared<Value>();
+  value->dtype = kInt64;
+  value->data = type;
+  value->elements.push_back(std::move(number));
+  return value;
+}
+
 // Values nest no deeper than types.
 void for_each_tensor(const ValueRef& value, const std::function<void(const ValueRef&)>& visit) {
   if (value->is_tensor()) return visit(value);
@@ -40,10 +48,25 @@ ValueRef with_tensors(const ValueRef& value,
 bool alike(const ValueRef& a, const ValueRef& b) {
   if (a == b) return true;
   if (a->kind != b->kind) return false;
+  if (a->data.get() != b->data.get()) return false;
   if (a->is_tensor()) return a->dtype == b->dtype && a->shape == b->shape;
-  return a->function == b->function &&
+  return a->function == b->function && a->tag == b->tag &&
          std::ranges::equal(a->fields, b->fields,
                             [](const ValueRef& x, const ValueRef& y) { return alike(x, y); });
+}
+
+ValueRef common(const ValueRef& a, const ValueRef& b) {
+  if (alike(a, b)) return a;
+  if (a->data.get() != b->data.get()) throw NotNative{"values of differing types"};
+  const bool apart = a->kind != b->kind || a->tag != b->tag;
+  if (a->is_data() && (apart || a->is_tensor()))
+    return data_of(a->data, te::index_constant(0).ref());
+  if (apart || a->is_tensor() || a->function != b->function || a->fields.size() != b->fields.size())
+    throw NotNative{"values of differing structure"};
+  auto result = std::make_shared<Value>(*a);
+  for (size_t i = 0; i < result->fields.size(); ++i)
+    result->fields[i] = common(a->fields[i], b->fields[i]);
+  return result;
 }
 
 namespace {
