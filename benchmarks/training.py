@@ -50,8 +50,12 @@ def relay_step(model, threads):
     scope.ret(relay.Tuple([relay.TupleGetItem(new, 0), relay.TupleGetItem(new, 1), relay.TupleGetItem(found, 0)]))
     mod["step"] = relay.Function([*variables, *batch], scope.get())
     run, first = relay.compile(mod, entry="step", threads=threads, donate=("p", "state")), relay.compile(mod, entry="initial")
-    weights = tuple(model.weights().values())
+    # As PyTorch's, the weights are copies in memory of the tool's own, so that the first step may write over them.
+    given = relay.var("given", params)
+    own = relay.compile(relay.Function([given], relay.Tuple([relay.copy(relay.TupleGetItem(given, i)) for i in range(len(model.shapes))])))
+    weights = own(tuple(model.weights().values()))
     kept = [weights, first(weights)]
+    del weights
 
     def step():
         kept[0], kept[1], loss = run(kept[0], kept[1], *model.batch)
