@@ -40,12 +40,13 @@ NOT_RUN = {
 EXCERPTS = {"tensor-expressions.md": "the operators themselves are compiled and tested"}
 # False where the package alone is installed, the reason why blocks that link the libraries are not run.
 LIBRARIES = (RELAY.parents[1] / "lib/librelay.a").exists()
+IMPORTS_TORCH = re.compile(r"^import .*\btorch\b", re.MULTILINE)
 LINKS = re.compile(r"build/lib\b| -shared | --plugin ")
 
 
 def reason(block: docs_blocks.Block) -> str | None:
     """Why a block is not run; None if it is."""
-    if block.document.name == "pytorch.md" and importlib.util.find_spec("torch") is None:
+    if (block.document.name == "pytorch.md" or IMPORTS_TORCH.search(block.code)) and importlib.util.find_spec("torch") is None:
         return "PyTorch is not installed; `make torch` runs it (tests/torch/guide_test.py)"
     if block.document.name == "language-models.md":
         return "a model of 98 MB is not at hand; tests/llm has tests of what it does"

@@ -1,4 +1,4 @@
-"""The programs of docs/guides/pytorch.md, as they stand there."""
+"""The programs of docs/guides/pytorch.md, and those of the README that import PyTorch, as they stand there."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,14 @@ torch = pytest.importorskip("torch")
 
 from relay.frontend.torch.backend import relay as backend  # noqa: E402
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/pytorch.md"
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def programs(document):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+PROGRAMS = programs("docs/guides/pytorch.md") + [program for program in programs("README.md") if "torch" in program]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -28,6 +34,8 @@ def test_program(program, tmp_path, capsys):
     printed = capsys.readouterr().out
     if "allclose" in program:
         assert printed.strip() == "True"
+    if program in programs("README.md"):
+        assert printed.strip() in ("torch.Size([2, 4])", "(2, 4)")
     if "loss.item" in program:
         first, last = map(float, printed.split())
         assert last < 0.2 * first

@@ -2,8 +2,10 @@
 
 import importlib.util
 import itertools
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +62,15 @@ def test_in_this_order(order):
     program = "".join(PARTS[name] for name in order) + USE
     done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", program], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_programs_of_the_readme(program, tmp_path):
+    if "torch" in program and importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.strip(), done.stderr
