@@ -117,6 +117,15 @@ def test_encoder_layers_of_inference(norm_first, masks):
         torch.testing.assert_close(torch.compile(layer, backend=backend)(x, **given), layer(x, **given), atol=1e-5, rtol=1e-4)
 
 
+def test_averages_of_pictures_whose_channels_are_last_and_batch_is_open():
+    """PyTorch's pool writes its result's strides by as_strided."""
+    pool = Module(lambda x: torch.nn.functional.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1).flatten(1))
+    dims = {axis: torch.export.Dim.AUTO for axis in range(3)}
+    run = relay.compile(relay.from_torch(torch.export.export(pool, (torch.randn(2, 4, 5, 8),), dynamic_shapes={"args": (dims,)}))[0], cache=False)
+    x = torch.randn(3, 6, 4, 8)
+    np.testing.assert_allclose(np.asarray(run(x)), pool(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_groups_of_rows_have_matrices_of_their_own():
     grouped = getattr(torch.nn.functional, "grouped_mm", None)
     if grouped is None:

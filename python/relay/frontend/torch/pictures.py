@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 
 from ..._core import Expr
 from ...expr import const
@@ -234,9 +235,19 @@ def _notes(c: Context, i: int) -> Any:
     return Later(make)
 
 
+def _same(numbers: Any, others: Any) -> bool:
+    """True for numbers or extents that are the same terms."""
+    first, second = ([number.node.expr if isinstance(number, torch.SymInt) else number for number in part] for part in (numbers, others))
+    return first == second
+
+
 @converter("aten.as_strided.default")
 def _as_strided(c: Context, this: Value, size: Any, stride: Any, storage_offset: Any) -> Any:
     """Elements at places of the memory, which the tensor fills without gaps in the order of its strides."""
+    if _same(size, this.shape) and _same([storage_offset or 0], [this.meta.storage_offset()]):
+        hops = [(hop, own) for extent, hop, own in zip(size, stride, this.meta.stride()) if not isinstance(extent, int) or extent != 1]
+        if _same([hop for hop, _ in hops], [own for _, own in hops]):
+            return this.expr
     numbers = (*this.shape, *this.meta.stride(), *size, *stride, storage_offset or 0)
     if not all(isinstance(number, int) for number in numbers):
         raise NotImplementedError("as_strided of open extents")
