@@ -107,11 +107,12 @@ class OnceInliner final : public Rewriter {
   relay::FunctionRef inline_in(const relay::FunctionRef& function) {
     locals_.clear();
     literals_.clear();
-    Lets lets(function.get());
-    for (const Let* let : lets.all()) {
-      const bool once = let->value()->is<relay::Function>() && !lets.recursive(let) &&
-                        lets.uses(let->var().get()) == 1 && keeps_type(let);
-      if (once) locals_[let->var().get()] = nullptr;
+    const View view(function);
+    const Lets lets(view);
+    for (const Lets::Entry& entry : lets.all()) {
+      const bool once = view.kind(entry.value) == ExprKind::kFunction && !lets.recursive(entry) &&
+                        lets.uses(entry) == 1 && keeps_type(entry.let);
+      if (once) locals_[entry.let->var().get()] = nullptr;
     }
     post_order(function.get(), [&](const Expr* expr) {
       for (const ExprRef& operand : expr->operands()) {
