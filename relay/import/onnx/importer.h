@@ -158,10 +158,6 @@ class Importer {
   NDArray widened_half(NDArray array) const;
   /// The tensors of ONNX's form as arrays.
   Tensors& tensors() { return tensors_; }
-  /// True if the model declares 0 for an extent, which may mean any extent.
-  bool declared_empty(Dim dim) const {
-    return dim.as_symbol() != nullptr && declared_empty_.contains(dim.as_symbol());
-  }
   /// A dimension name that no other has, for a value whose extents a run decides.
   Dim fresh_dim(std::string_view base);
   /// A loop whose body is converted: what it takes from outside of it is bound in `block` before
@@ -246,7 +242,6 @@ class Importer {
   /// The names of extents that only a run decides. The program does not have them.
   std::unordered_set<const TypeVar*> run_dims_;
   std::vector<TypeVarRef> run_dim_names_;  // owns them
-  std::unordered_set<const TypeVar*> declared_empty_;
   std::vector<Loop*> loops_;
   std::vector<GraphValue> taken_;  // kept, so that their addresses stay theirs
   std::unordered_map<std::string, size_t> dim_names_;

@@ -75,7 +75,6 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
       bool any = dim.value && *dim.value <= 0;
       if (any) note_any(input, axis, *dim.value);
       dims.push_back(dim.value && !any ? Dim(*dim.value) : named_dim(dim.name));
-      if (any && *dim.value == 0) declared_empty_.insert(dims.back().as_symbol());
     }
   }
   return TensorType::make(dims, *dtype);

@@ -86,7 +86,7 @@ TypeRef infer_reduce(const RelationCall& call, std::optional<DType> result = {},
 
 TypeRef infer_fold(const RelationCall& call) { return infer_reduce<ReduceAttrs>(call); }
 TypeRef infer_extremum(const RelationCall& call) {
-  return infer_reduce<ReduceAttrs>(call, {}, true);
+  return infer_reduce<ExtremumAttrs>(call, {}, !call.attrs<ExtremumAttrs>().allow_empty);
 }
 TypeRef infer_arg(const RelationCall& call) {
   return infer_reduce<ArgReduceAttrs>(call, kInt32, true);
@@ -120,7 +120,7 @@ void compute_fold(const OpCall& call, te::Builder& b, FoldFn fold, bool wide) {
 }
 
 void compute_extremum(const OpCall& call, te::Builder& b, bool is_max) {
-  const auto& attrs = call.attrs<ReduceAttrs>();
+  const auto& attrs = call.attrs<ExtremumAttrs>();
   te::Tensor data = b.input(0);
   std::vector<bool> reduced = reduced_axes(call, attrs, data.rank());
   b.output(b.map(call.result().dims, [&](Indices outer) {
@@ -130,7 +130,8 @@ void compute_extremum(const OpCall& call, te::Builder& b, bool is_max) {
     std::vector<Dim> folded = folded_dims(data.dims(), reduced);
     // The order on bool is False < True.
     if (data.dtype().is_bool()) return is_max ? b.any(folded, body) : b.all(folded, body);
-    return is_max ? b.max(folded, body, true) : b.min(folded, body, true);
+    bool needs_element = !attrs.allow_empty;
+    return is_max ? b.max(folded, body, needs_element) : b.min(folded, body, needs_element);
   }));
 }
 
@@ -264,10 +265,12 @@ RELAY_OP("variance")
     .compute(compute_variance);
 
 RELAY_OP("max")
-    .doc("Largest element over axes; not-a-number if there is one. An error over nothing.")
+    .doc(
+        "Largest element over axes; not-a-number if there is one. Over nothing, an error "
+        "unless allow_empty is set.")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
-    .attrs<ReduceAttrs>()
+    .attrs<ExtremumAttrs>()
     .example("fn (%x: Tensor[(2, 3), float32]) { max(%x, axis=[0], keepdims=True) }",
              "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_extremum)
@@ -275,10 +278,12 @@ RELAY_OP("max")
     .compute([](const OpCall& call, te::Builder& b) { compute_extremum(call, b, true); });
 
 RELAY_OP("min")
-    .doc("Smallest element over axes; not-a-number if there is one. An error over nothing.")
+    .doc(
+        "Smallest element over axes; not-a-number if there is one. Over nothing, an error "
+        "unless allow_empty is set.")
     .input("data", "Tensor.", tensor('T'))
     .output("result", "Tensor without the axes, or with extents of 1.", tensor('T'))
-    .attrs<ReduceAttrs>()
+    .attrs<ExtremumAttrs>()
     .example("fn (%x: Tensor[(2, 3), float32]) { min(%x) }", "[[1, 2, 3], [4, 5, 6]]")
     .relation(infer_extremum)
     .level(4)

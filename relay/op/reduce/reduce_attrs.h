@@ -18,6 +18,19 @@ struct ReduceAttrs {
               (exclude, "Reduce over the axes that are not in `axis` instead."))
 };
 
+struct ExtremumAttrs {
+  std::optional<attr::Axes> axis;
+  bool keepdims = false;
+  bool exclude = false;
+  bool allow_empty = false;
+  RELAY_ATTRS(ExtremumAttrs, (axis, "Axes to reduce over; all of them by default."),
+              (keepdims, "Keep reduced axes with extent 1."),
+              (exclude, "Reduce over the axes that are not in `axis` instead."),
+              (allow_empty,
+               "True gives the identity over nothing: for max the least number of the dtype "
+               "(-inf of floats), for min the greatest. By default that is an error."))
+};
+
 struct ArgReduceAttrs {
   std::optional<attr::Axes> axis;
   bool keepdims = false;

@@ -1,6 +1,5 @@
 // Reductions over axes, running sums and products.
 #include <algorithm>
-#include <limits>
 
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/registry/relation.h>
@@ -16,8 +15,7 @@ struct Reduction {
   const char* op;
   GraphValue (*before)(NodeContext& node, const GraphValue& x) = nullptr;
   GraphValue (*after)(NodeContext& node, const GraphValue& x) = nullptr;
-  // The result for nothing, where the operator has none of its own.
-  NDArray (*identity)(DType dtype) = nullptr;
+  bool extremum = false;  // max or min, which must be told what to give for nothing
 };
 
 std::vector<int64_t> all_axes(const GraphValue& x) {
@@ -30,22 +28,14 @@ GraphValue reduced(NodeContext& node, const Reduction& how, const GraphValue& x,
                    const std::vector<int64_t>& axes, bool keep) {
   if (axes.empty()) return x;
   AttrList over{{"axis", axes}, {"keepdims", keep}};
-  Dim extent = 1;
-  for (int64_t axis : axes) extent = extent * x.dim(static_cast<size_t>(axis));
-  if (how.identity != nullptr && extent.is_int(0)) {
-    // There is a sum of nothing, which has the shape that is wanted.
-    GraphValue shaped = node.emit(x.dtype().is_bool() ? "any" : "sum", {x}, over);
-    return node.emit("full_like", {shaped, node.constant_value(how.identity(x.dtype()))});
-  }
-  for (int64_t axis : axes) {
-    auto k = static_cast<size_t>(axis);
-    if (how.identity == nullptr || !node.importer().declared_empty(x.dim(k))) continue;
-    // One more place, which decides nothing unless it is the only one.
-    std::vector<Dim> dims(x.dims().begin(), x.dims().end());
-    dims[k] = 1;
-    GraphValue none = node.constant_value(how.identity(x.dtype()));
-    none = node.broadcast_to(node.reshape(none, std::vector<Dim>(dims.size(), 1)), dims);
-    return node.emit(how.op, {node.concat({x, none}, axis)}, over);
+  auto open = [&](int64_t axis) {
+    Dim extent = x.dim(static_cast<size_t>(axis));
+    return !extent.is_int() || extent.is_int(0);
+  };
+  // ONNX reduces nothing to the identity. Where elements are sure to be there the program need not
+  // say so.
+  if (how.extremum && std::any_of(axes.begin(), axes.end(), open)) {
+    over.emplace_back("allow_empty", true);
   }
   return node.emit(how.op, {x}, over);
 }
@@ -149,22 +139,9 @@ GraphValue wide_square(NodeContext& node, const GraphValue& x) {
 GraphValue root(NodeContext& node, const GraphValue& x) { return node.emit("sqrt", {x}); }
 GraphValue logarithm(NodeContext& node, const GraphValue& x) { return node.emit("log", {x}); }
 
-NDArray least(DType dtype) {
-  if (dtype.is_float()) return NDArray::scalar(dtype, -std::numeric_limits<double>::infinity());
-  if (dtype.is_bool() || dtype.is_unsigned()) return NDArray::scalar_int(dtype, 0);
-  return NDArray::scalar_int(dtype, std::numeric_limits<int64_t>::min() >> (64 - dtype.bits));
-}
-NDArray greatest(DType dtype) {
-  if (dtype.is_float()) return NDArray::scalar(dtype, std::numeric_limits<double>::infinity());
-  if (dtype.is_bool()) return NDArray::scalar_int(dtype, 1);
-  // All bits of an unsigned number are 1, as of -1.
-  if (dtype.is_unsigned()) return NDArray::scalar<int64_t>(-1).cast(dtype);
-  return NDArray::scalar_int(dtype, std::numeric_limits<int64_t>::max() >> (64 - dtype.bits));
-}
-
 constexpr Reduction kSum{"sum"}, kMean{"mean"}, kProd{"prod"};
-constexpr Reduction kMax{"max", nullptr, nullptr, least};
-constexpr Reduction kMin{"min", nullptr, nullptr, greatest};
+constexpr Reduction kMax{"max", nullptr, nullptr, true};
+constexpr Reduction kMin{"min", nullptr, nullptr, true};
 constexpr Reduction kL1{"sum", magnitude};
 constexpr Reduction kL2{"sum", wide_square, root};
 constexpr Reduction kLogSum{"sum", widened, logarithm};
