@@ -43,6 +43,7 @@ inline std::vector<LibraryCase> library_cases() {
        {{f, {-1}}, {i, {-1}}, {i, {5}}, {i, {1}}, {i, {-1}}},
        {{"sorted", true}}},
       {"searchsorted", {{f, {2, 5}}, {f, {2, 3}}}, {{i, {2, 3}}}, {{"right", true}}},
+      {"tree_leaves", {{f, {2, 3}}, {i, {4, 4}}, {i, {2}}}, {{i, {2, 2}}}, {}, -1},
       {"get_valid_counts",
        {{f, {2, 4, 6}}, {f, {}}},
        {{i, {2}}, {f, {2, 4, 6}}, {i, {2, 4}}},

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
-#include <set>
 
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/op/registry/relation.h>
@@ -13,8 +13,6 @@ namespace {
 
 using Values = std::vector<GraphValue>;
 
-/// Trees that are deeper become a loop: each round goes one node down.
-constexpr size_t kMostUnrolled = 24;
 /// Targets whose trees are summed by themselves.
 constexpr int64_t kMostGroups = 256;
 /// The most elements of a matrix with a column for each target.
@@ -34,118 +32,106 @@ GraphValue floats_of(NodeContext& node, DType dtype, const std::vector<double>& 
 
 // ---- The walk ----
 
-/// The columns of the table of nodes; those that are the same for all nodes are left out.
-struct Tables {
-  GraphValue feature, threshold, yes, no;
-  GraphValue test;      // of all bits, where nodes differ
-  int8_t one_test = 0;  // else the test of all nodes
+/// The nodes that are no leaves as `tree_leaves` reads them, and the numbers of the leaves.
+template <class T>
+class Table {
+ public:
+  explicit Table(const Forest& forest) : forest_(forest), numbers_(forest.nodes.size(), 0) {
+    // A test of equality takes two nodes.
+    int32_t inner = 0, leaves = 0;
+    for (size_t k = 0; k < forest.nodes.size(); ++k) {
+      const Forest::Node& each = forest.nodes[k];
+      numbers_[k] = each.is_leaf() ? -1 - leaves++ : inner;
+      if (!each.is_leaf()) inner += splits(each) ? 2 : 1;
+    }
+    for (const Forest::Node& each : forest.nodes) add(each);
+  }
+
+  GraphValue nodes(NodeContext& node) const {
+    return node.constant_value(
+        NDArray::from<int32_t>(Shape{static_cast<int64_t>(words_.size()) / kWords, kWords},
+                               std::span<const int32_t>(words_)));
+  }
+  GraphValue roots(NodeContext& node) const {
+    std::vector<int32_t> roots;
+    for (int32_t root : forest_.roots) roots.push_back(number(root));
+    return list_of(node, roots);
+  }
+
+ private:
+  int32_t number(int32_t node) const { return numbers_[static_cast<size_t>(node)]; }
+  static int8_t order_of(const Forest::Node& node) { return node.test & ~kIsMissing; }
+  static bool splits(const Forest::Node& node) {
+    int8_t order = order_of(node);
+    return !std::isnan(node.threshold) && (order == kIsEqual || order == (kIsLess | kIsGreater));
+  }
+  /// The greatest number below; not-a-number, which nothing is at most, below all of them.
+  static T below(T threshold) {
+    T least = -std::numeric_limits<T>::infinity();
+    return threshold == least ? std::numeric_limits<T>::quiet_NaN()
+                              : std::nextafter(threshold, least);
+  }
+
+  /// To `first` if the feature is at most the threshold, or not-a-number and `missing`.
+  void push(int32_t feature, bool missing, T threshold, int32_t first, int32_t second) {
+    words_.push_back(missing ? feature | kMissingFirst : feature);
+    words_.push_back(first);
+    words_.push_back(second);
+    int32_t bits[sizeof(T) / sizeof(int32_t)];
+    std::memcpy(bits, &threshold, sizeof(T));
+    words_.insert(words_.end(), std::begin(bits), std::end(bits));
+  }
+
+  void add(const Forest::Node& node) {
+    if (node.is_leaf()) return;
+    auto threshold = static_cast<T>(node.threshold);
+    bool missing = (node.test & kIsMissing) != 0;
+    int32_t yes = number(node.yes), no = number(node.no);
+    int8_t order = order_of(node);
+    if (std::isnan(threshold)) {
+      bool unequal = order == (kIsLess | kIsGreater);  // the one test that it passes
+      return push(node.feature, missing, threshold, yes, unequal ? yes : no);
+    }
+    switch (order) {
+      case kIsLess | kIsEqual:
+        return push(node.feature, missing, threshold, yes, no);
+      case kIsLess:
+        return push(node.feature, missing, below(threshold), yes, no);
+      case kIsGreater:
+        return push(node.feature, !missing, threshold, no, yes);
+      case kIsGreater | kIsEqual:
+        return push(node.feature, !missing, below(threshold), no, yes);
+      default:
+        break;
+    }
+    bool equal = order == kIsEqual;
+    auto next = static_cast<int32_t>(static_cast<int64_t>(words_.size()) / kWords) + 1;
+    push(node.feature, equal == missing, threshold, next, equal ? no : yes);
+    push(node.feature, false, below(threshold), equal ? no : yes, equal ? yes : no);
+  }
+
+  static constexpr int64_t kWords = 3 + static_cast<int64_t>(sizeof(T) / sizeof(int32_t));
+  static constexpr int32_t kMissingFirst = 1 << 30;
+  const Forest& forest_;
+  std::vector<int32_t> numbers_;  // of each node, as the table has it
+  std::vector<int32_t> words_;
 };
 
-Tables tables_of(NodeContext& node, const Forest& forest) {
-  std::vector<int32_t> feature, yes, no;
-  std::vector<int8_t> test;
-  std::vector<double> threshold;
-  std::set<int8_t> tests;
-  for (const Forest::Node& each : forest.nodes) {
-    feature.push_back(each.feature);
-    threshold.push_back(each.threshold);
-    yes.push_back(each.yes);
-    no.push_back(each.no);
-    test.push_back(each.test);
-    if (!each.is_leaf()) tests.insert(each.test);
-  }
-  Tables tables{list_of(node, feature),
-                floats_of(node, forest.dtype, threshold),
-                list_of(node, yes),
-                list_of(node, no),
-                {},
-                {}};
-  if (tests.size() > 1) {
-    tables.test = list_of(node, test);
-  } else {
-    tables.one_test = tests.empty() ? int8_t{kIsLess} : *tests.begin();
-  }
-  return tables;
-}
-
-GraphValue holds(NodeContext& node, const GraphValue& x, const GraphValue& threshold, int8_t test) {
-  const char* op = nullptr;
-  switch (test & ~kIsMissing) {
-    case kIsLess:
-      op = "less";
-      break;
-    case kIsLess | kIsEqual:
-      op = "less_equal";
-      break;
-    case kIsGreater:
-      op = "greater";
-      break;
-    case kIsGreater | kIsEqual:
-      op = "greater_equal";
-      break;
-    case kIsEqual:
-      op = "equal";
-      break;
-    default:
-      op = "not_equal";
-      break;  // which not-a-number is, too
-  }
-  GraphValue result = node.emit(op, {x, threshold});
-  bool missing = (test & kIsMissing) != 0;
-  return missing ? node.emit("logical_or", {result, node.emit("isnan", {x})}) : result;
-}
-
-// Nodes of several tests: the bit of what holds is looked up in the test's bits.
-GraphValue holds(NodeContext& node, const GraphValue& x, const GraphValue& threshold,
-                 const GraphValue& test) {
-  auto bit = [&](int8_t value) { return node.scalar(kInt8, value); };
-  auto choice = [&](const char* op, int8_t value, const GraphValue& otherwise) {
-    return node.emit("where", {node.emit(op, {x, threshold}), bit(value), otherwise});
-  };
-  GraphValue found = choice("greater", kIsGreater, bit(kIsMissing));
-  found = choice("equal", kIsEqual, found);
-  found = choice("less", kIsLess, found);
-  return node.emit("not_equal", {node.emit("bitwise_and", {test, found}), bit(0)});
-}
-
-/// One node further down: numbers of nodes, (rows, trees).
-GraphValue below(NodeContext& node, const Tables& tables, const GraphValue& x,
-                 const GraphValue& at) {
-  auto look = [&](const GraphValue& table) { return node.emit("take", {table, at}); };
-  GraphValue seen = node.emit("gather", {x, look(tables.feature)}, {{"axis", 1}});
-  GraphValue threshold = look(tables.threshold);
-  GraphValue yes = tables.test ? holds(node, seen, threshold, look(tables.test))
-                               : holds(node, seen, threshold, tables.one_test);
-  return node.emit("where", {yes, look(tables.yes), look(tables.no)});
-}
-
-/// The leaves that rows of features come to: numbers of nodes, (rows, trees).
+/// The leaves that rows of features come to, (rows, trees): numbers of leaves alone, in order.
 GraphValue leaves_of(NodeContext& node, const Forest& forest, const GraphValue& x) {
-  size_t depth = std::max<size_t>(forest.depth(node), 1);
-  Tables tables = tables_of(node, forest);
-  // The roots are the same for all rows, and so are their features.
-  GraphValue at = list_of(node, forest.roots);
-  auto look = [&](const GraphValue& table) { return node.emit("take", {table, at}); };
-  GraphValue seen = node.emit("take", {x, look(tables.feature)}, {{"axis", 1}});
-  GraphValue threshold = look(tables.threshold);
-  GraphValue yes = tables.test ? holds(node, seen, threshold, look(tables.test))
-                               : holds(node, seen, threshold, tables.one_test);
-  at = node.emit("where", {yes, look(tables.yes), look(tables.no)});
-  if (depth <= kMostUnrolled) {
-    for (size_t k = 1; k < depth; ++k) at = below(node, tables, x, at);
-    return at;
-  }
-  GraphValue limit = node.constant_value(NDArray::scalar<int64_t>(static_cast<int64_t>(depth)));
-  GraphValue round = node.constant_value(NDArray::scalar<int64_t>(1));
-  round = GraphValue::of(node.importer().expr(round), round.type());  // changes
-  auto test = [&](NodeContext& inner, const Values& states) {
-    return inner.emit("less", {states[0], limit});
+  forest.depth(node);  // refuses circles
+  auto walked = [&](const auto& table) {
+    return node.emit("tree_leaves", {x, table.nodes(node), table.roots(node)});
   };
-  auto step = [&](NodeContext& inner, const Values& states) {
-    return Values{inner.emit("add", {states[0], inner.scalar(kInt64, 1)}),
-                  below(inner, tables, x, states[1])};
-  };
-  return node.loop({round, at}, test, step)[1];
+  return forest.dtype == kFloat64 ? walked(Table<double>(forest)) : walked(Table<float>(forest));
+}
+
+/// The place of each node among the leaves; -1 for others.
+std::vector<int64_t> leaf_numbers(const Forest& forest, int64_t& count) {
+  std::vector<int64_t> numbers;
+  count = 0;
+  for (const Forest::Node& each : forest.nodes) numbers.push_back(each.is_leaf() ? count++ : -1);
+  return numbers;
 }
 
 // ---- The scores ----
@@ -205,42 +191,48 @@ GraphValue reduced(NodeContext& node, const GraphValue& weights, int64_t axis,
 /// Trees of one target each, in the order of targets: `counts` of them.
 GraphValue grouped_scores(NodeContext& node, const Forest& forest, const GraphValue& x,
                           const std::vector<int64_t>& counts, Aggregate aggregate) {
-  std::vector<double> weights(forest.nodes.size(), 0);
+  int64_t count = 0;
+  std::vector<int64_t> numbers = leaf_numbers(forest, count);
+  std::vector<double> weights(static_cast<size_t>(count), 0);
   for (const Forest::Weight& weight : forest.weights) {
-    weights[static_cast<size_t>(weight.node)] = weight.value;
+    int64_t leaf = numbers[static_cast<size_t>(weight.node)];
+    if (leaf >= 0) weights[static_cast<size_t>(leaf)] = weight.value;
   }
   GraphValue leaves = leaves_of(node, forest, x);
   GraphValue said = node.emit("take", {floats_of(node, forest.dtype, weights), leaves});
   bool equal =
-      std::all_of(counts.begin(), counts.end(), [&](int64_t count) { return count == counts[0]; });
+      std::all_of(counts.begin(), counts.end(), [&](int64_t trees) { return trees == counts[0]; });
   if (equal) {
     GraphValue groups = node.reshape(said, {x.dim(0), Dim(forest.targets), Dim(counts[0])});
     return reduced(node, groups, 2, aggregate);
   }
   Values columns;
   int64_t begin = 0;
-  for (int64_t count : counts) {
-    GraphValue group = node.slice(said, 1, begin, begin + count);
+  for (int64_t trees : counts) {
+    GraphValue group = node.slice(said, 1, begin, begin + trees);
     // No tree speaks of the target.
-    GraphValue column = count == 0 ? node.emit("sum", {group}, {{"axis", std::vector<int64_t>{1}}})
+    GraphValue column = trees == 0 ? node.emit("sum", {group}, {{"axis", std::vector<int64_t>{1}}})
                                    : reduced(node, group, 1, aggregate);
     columns.push_back(node.unsqueeze(column, {1}));
-    begin += count;
+    begin += trees;
   }
   return node.concat(columns, 1);
 }
 
-/// Leaves with weights for several targets: a row of them for each node.
+/// Leaves with weights for several targets: a row of them for each leaf.
 GraphValue dense_scores(NodeContext& node, const Forest& forest, const GraphValue& x,
                         Aggregate aggregate) {
-  auto count = static_cast<int64_t>(forest.nodes.size());
+  int64_t count = 0;
+  std::vector<int64_t> numbers = leaf_numbers(forest, count);
   node.require(forest.targets <= kMostWeights / std::max<int64_t>(count, 1),
                std::to_string(forest.targets) + " targets for each of " + std::to_string(count) +
-                   " nodes are more than " + std::to_string(kMostWeights) + " weights");
+                   " leaves are more than " + std::to_string(kMostWeights) + " weights");
   double otherwise = nothing(aggregate);
   std::vector<double> weights(static_cast<size_t>(count * forest.targets), otherwise);
   for (const Forest::Weight& weight : forest.weights) {
-    double& to = weights[static_cast<size_t>(weight.node * forest.targets + weight.target)];
+    int64_t leaf = numbers[static_cast<size_t>(weight.node)];
+    if (leaf < 0) continue;
+    double& to = weights[static_cast<size_t>(leaf * forest.targets + weight.target)];
     to = to == otherwise                ? weight.value
          : aggregate == Aggregate::kMin ? std::min(to, weight.value)
          : aggregate == Aggregate::kMax ? std::max(to, weight.value)
@@ -307,6 +299,10 @@ GraphValue forest_scores(NodeContext& node, Forest& forest, const GraphValue& x,
                          Aggregate aggregate) {
   int32_t most = 0;
   for (const Forest::Node& each : forest.nodes) most = std::max(most, each.feature);
+  constexpr int32_t kMost = 1 << 29;
+  node.require(most < kMost, "the trees look at feature " + std::to_string(most));
+  node.require(forest.nodes.size() < kMost,
+               "the trees have " + std::to_string(forest.nodes.size()) + " nodes");
   Dim features = x.dim(1);
   GraphValue rows = x;
   std::string needed = "the trees look at feature " + std::to_string(most);

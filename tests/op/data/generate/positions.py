@@ -37,6 +37,23 @@ def searchsorted(sequence, values, *, right=False, dtype="int32"):
     return np.array([np.searchsorted(s, v, side) for s, v in rows], dtype).reshape(values.shape)
 
 
+@reference("tree_leaves")
+def tree_leaves(x, nodes, roots):
+    words = np.ascontiguousarray(nodes)
+    thresholds = words[:, 3:].copy().view(x.dtype).reshape(-1)
+
+    def leaf(row, at):
+        while at >= 0:
+            feature, first, second = (int(word) for word in words[at, :3])
+            value = row[feature & ~(1 << 30)]
+            missing = bool(feature >> 30) and np.isnan(value)
+            at = first if value <= thresholds[at] or missing else second
+        return -1 - at
+
+    leaves = [[leaf(row, int(root)) for root in roots] for row in x]
+    return np.array(leaves, "int32").reshape(len(x), len(roots))
+
+
 @reference("unique")
 def unique(x, *, sorted=True, return_counts=False, dtype="int32"):
     values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
@@ -193,6 +210,46 @@ def order(book):
     book.fail("unique", "matrix", "the data is a vector: rank 1", [Type("int32", 2, 2)])
 
 
+def node_words(dtype, *nodes):
+    """Nodes of trees as rows of words: (feature, missing goes first, threshold, first child, second child)."""
+    rows = []
+    for feature, missing, threshold, first, second in nodes:
+        bits = np.array([threshold], dtype).view("int32")
+        rows.append([feature | (1 << 30 if missing else 0), first, second, *bits])
+    return np.array(rows, "int32")
+
+
+def forest(dtype, trees, depth, features):
+    """Complete trees with random tests, and their roots."""
+    random = np.random.default_rng(trees * 100 + depth)
+    nodes, inner, leaves = [], 2**depth - 1, 2**depth
+    for tree in range(trees):
+        for k in range(inner):
+            below = [2 * k + 1, 2 * k + 2]
+            children = [tree * inner + c if c < inner else -1 - (tree * leaves + c - inner) for c in below]
+            nodes.append((int(random.integers(features)), bool(random.integers(2)), random.integers(-8, 9) / 4, *children))
+    return node_words(dtype, *nodes), np.arange(trees, dtype="int32") * inner
+
+
+def trees(book):
+    for dtype in ("float32", "float64"):
+        x = draw(("trees", dtype), (5, 3), dtype)
+        x[1, 1] = x[3, 0] = np.nan
+        x[4] = [-np.inf, np.inf, 0]
+        for count, depth in ((1, 1), (3, 2), (19, 4)):
+            nodes, roots = forest(dtype, count, depth, 3)
+            book.add("tree_leaves", f"{count} trees of depth {depth} {dtype}", [x, nodes, roots], exact=True)
+        equal = node_words(dtype, (0, False, 0.5, -1, -2), (0, True, 0.5, -1, -2), (0, False, -0.0, -1, -2), (0, True, np.nan, -1, -2))
+        edge = np.array([[0.5], [np.nan], [0], [-0.0], [np.inf], [-np.inf]], dtype)
+        book.add("tree_leaves", f"edges {dtype}", [edge, equal, np.arange(4, dtype="int32")], exact=True)
+        # A shared node, a root that is a leaf, trees of different depths.
+        shared = node_words(dtype, (0, False, 0.0, 2, -5), (1, False, 1.0, -4, 2), (2, False, 0.25, -1, -3))
+        book.add("tree_leaves", f"roots {dtype}", [x, shared, np.array([1, -2, 0, 2], "int32")], exact=True)
+        book.add("tree_leaves", f"no rows {dtype}", [x[:0], shared, np.array([1, 0], "int32")], exact=True)
+    nodes, roots = forest("float64", 1, 1, 1)
+    book.fail("tree_leaves", "words of another dtype", "float32 has nodes of 4 words", [Type("float32", 2, 1), Type("int32", 1, 5), Type("int32", 1)])
+
+
 def sequences(book):
     for dtype in (*NUMBERS, "bool"):
         x = draw(("sequence", dtype), (3, 4, 2), dtype)
@@ -251,3 +308,4 @@ def build(book):
     order(book)
     sequences(book)
     sums(book)
+    trees(book)
