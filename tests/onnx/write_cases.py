@@ -31,9 +31,10 @@ OUTSIDE_TYPES = {
 CARRIERS = {"float8_e4m3fn": "float16", "float8_e4m3fnuz": "float16", "float8_e5m2": "float16",
             "float8_e5m2fnuz": "float16", "float8_e8m0fnu": "float32", "float4_e2m1fn": "float16", "int4": "int8", "int2": "int8", "uint4": "uint8",
             "uint2": "uint8"}
-OUTSIDE_DOMAINS = {
-    "ai.onnx.preview.training": "training",
-    "ai.onnx.training": "training",
+# Operators that ask for what a model does not compute: the derivative of its nodes, a loop of training around it.
+OUTSIDE_OPERATORS = {
+    "Gradient": "training",
+    "GraphCall": "training",
 }
 
 
@@ -72,9 +73,9 @@ def element_types(model):
 
 def outside(model):
     """Why a case is about nothing that Relay is for; empty if it is not."""
-    domains = {node.domain for node in model.graph.node}
-    for domain, why in OUTSIDE_DOMAINS.items():
-        if domain in domains:
+    operators = {node.op_type for node in model.graph.node}
+    for operator, why in OUTSIDE_OPERATORS.items():
+        if operator in operators:
             return why
     reasons = sorted({OUTSIDE_TYPES[number] for number in element_types(model) if number in OUTSIDE_TYPES})
     return reasons[0] if reasons else ""

@@ -280,14 +280,17 @@ TEST(ImportOnnxControl, LoopsRefusedOneByOne) {
       scan("x", onnx_graph({onnx_node("SequenceConstruct", {"a"}, {"b"})},
                            {onnx_value("a", kOnnxFloat, {})}, {onnx_value("b", kOnnxFloat, {})})),
       "Scan of \"y\": a scan output is no tensor");
-  EXPECT_EQ(
-      import_problem(onnx_model(
-          onnx_graph(
-              {onnx_node("Scan", {"", "x"}, {"y"},
-                         {onnx_int_attr("num_scan_inputs", 1), onnx_graph_attr("body", neg)})},
-              {onnx_value("x", kOnnxFloat, {n(2)})}, {onnx_value("y", kOnnxFloat, {})}),
-          8)),
-      "Scan of \"y\": the form with a batch axis, of operator set 8, is not supported");
+  // The form of operator set 8, with a batch.
+  auto batched = [&](const std::string& lengths, const std::vector<OnnxDim>& dims) {
+    return import_problem(onnx_model(
+        onnx_graph({onnx_node("Scan", {lengths, "x"}, {"y"},
+                              {onnx_int_attr("num_scan_inputs", 1), onnx_graph_attr("body", neg)})},
+                   {onnx_value("x", kOnnxFloat, dims)}, {onnx_value("y", kOnnxFloat, {})}),
+        8));
+  };
+  EXPECT_EQ(batched("x", {n(2), n(2)}), "Scan of \"y\": sequence_lens is not supported");
+  EXPECT_EQ(batched("", {}), "Scan of \"y\": input 1 has no batch axis");
+  EXPECT_EQ(batched("", {n(2)}), "Scan of \"y\": a scanned input has no axes");
 }
 
 TEST(ImportOnnxControl, ItemsAtPositionsOfARun) {

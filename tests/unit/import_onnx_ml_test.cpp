@@ -98,10 +98,10 @@ TEST(ImportOnnxMl, TreesThatAreNoTrees) {
   EXPECT_EQ(of_tree("", onnx_string_attr("post_transform", "TWICE")),
             "post_transform is \"TWICE\"");
   EXPECT_EQ(of_tree("", onnx_int_attr("n_targets", int64_t{1} << 40)),
-            "1099511627776 targets for each of 3 nodes are more than 134217728 weights");
+            "1099511627776 targets for each of 2 leaves are more than 134217728 weights");
 }
 
-// A chain of nodes as deep as the model is long becomes a loop, and nothing recurses.
+// Nothing recurses over a chain of nodes, which may be as deep as the model is long.
 TEST(ImportOnnxMl, DeepTree) {
   constexpr int64_t kDepth = 20000;
   std::vector<int64_t> trees, numbers, features, yes, no, leaves, zeros;
@@ -130,6 +130,62 @@ TEST(ImportOnnxMl, DeepTree) {
                onnx_ints_attr("target_treeids", zeros), onnx_ints_attr("target_nodeids", leaves),
                onnx_ints_attr("target_ids", zeros), onnx_floats_attr("target_weights", weights)}),
       "");
+}
+
+/// The message that refuses a node of another domain, of operator set 17 or version 1.
+std::string refused(const std::string& op, const std::string& domain, size_t inputs,
+                    const std::vector<Proto>& attributes) {
+  Proto node = onnx_node(op, std::vector<std::string>(inputs, "x"), {"y"}, attributes, "a", domain);
+  Proto model = onnx_model(
+      onnx_graph({node}, {onnx_value("x", kOnnxFloat, {n(1)})}, {onnx_value("y", kOnnxFloat, {})}),
+      17);
+  if (!domain.empty()) model.message(8, onnx_opset(domain, 1));
+  try {
+    from_onnx(model.span(), {}, "m.onnx");
+  } catch (const Error& error) {
+    std::string message = error.diagnostics().front().message;
+    return message.substr(message.find("\"a\": ") + 5);
+  }
+  return "";
+}
+
+TEST(ImportOnnxMl, Ngrams) {
+  auto counts = [](int64_t longest, const std::vector<int64_t>& begins,
+                   const std::vector<int64_t>& columns, const std::vector<Proto>& more = {},
+                   const char* mode = "TF") {
+    std::vector<Proto> attributes{
+        onnx_int_attr("min_gram_length", 1),      onnx_int_attr("max_gram_length", longest),
+        onnx_int_attr("max_skip_count", 0),       onnx_string_attr("mode", mode),
+        onnx_ints_attr("pool_int64s", {5, 6, 7}), onnx_ints_attr("ngram_counts", begins),
+        onnx_ints_attr("ngram_indexes", columns)};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    return refused("TfIdfVectorizer", "", 1, attributes);
+  };
+  EXPECT_EQ(counts(2, {0, 1}, {0, 1}), "");
+  EXPECT_EQ(counts(0, {0, 1}, {0, 1}), "min_gram_length is 1, max_gram_length 0");
+  EXPECT_EQ(counts(2, {0, 2}, {0, 1, 2}),
+            "ngram_counts: entry 1 does not fit the 3 entries of pool_int64s");
+  EXPECT_EQ(counts(2, {0, 1}, {0}), "ngram_indexes has too few entries");
+  EXPECT_EQ(counts(2, {0, 1}, {0, 1, 2}), "ngram_indexes has 3 entries for 2 n-grams");
+  EXPECT_EQ(counts(2, {0, 1}, {0, -1}), "ngram_indexes has -1");
+  EXPECT_EQ(counts(2, {0, 1}, {1, 1}), "ngram_indexes has 1 twice");
+  EXPECT_EQ(counts(2, {0, 1}, {0, 1}, {}, "SUM"), "mode is \"SUM\"");
+  EXPECT_EQ(counts(2, {0, 1}, {0, 1}, {onnx_floats_attr("weights", {1})}, "IDF"),
+            "weights has 1 entries for 2 columns");
+  EXPECT_EQ(counts(2, {0, 1}, {0, 1}, {onnx_strings_attr("pool_strings", {"a"})}),
+            "counts strings, which are no tensors here");
+}
+
+TEST(ImportOnnxMl, StepsOfOptimisers) {
+  const char* domain = "ai.onnx.preview.training";
+  EXPECT_EQ(refused("Adagrad", domain, 5, {}), "");
+  EXPECT_EQ(refused("Adagrad", domain, 4, {}),
+            "has 4 inputs, not the rate, the count and 3 for each parameter");
+  std::vector<Proto> momentum{onnx_float_attr("alpha", 1), onnx_float_attr("beta", 1),
+                              onnx_string_attr("mode", "fast")};
+  EXPECT_EQ(refused("Momentum", domain, 5, momentum), "has no attribute norm_coefficient");
+  momentum.push_back(onnx_float_attr("norm_coefficient", 0));
+  EXPECT_EQ(refused("Momentum", domain, 5, momentum), "mode is \"fast\"");
 }
 
 TEST(ImportOnnxMl, LinearAndVectors) {

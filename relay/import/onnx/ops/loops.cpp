@@ -287,52 +287,64 @@ std::vector<int64_t> directions(NodeContext& node, std::string_view name, size_t
   return values;
 }
 
-Values convert_scan(NodeContext& node) {
+/// What the forms of Scan have in common.
+struct Scan {
+  const Graph& body;
+  size_t carried;                                     // states
+  size_t collected;                                   // scan outputs
+  std::vector<int64_t> axes, backward;                // for each scanned input
+  std::vector<int64_t> output_axes, output_backward;  // for each scan output
+};
+
+/// The body, and the numbers of what it carries and collects. `offset` inputs come before the
+/// states.
+Scan read_scan(NodeContext& node, size_t offset) {
   const Graph& body = node.attr_graph("body");
+  size_t given = node.num_inputs() - std::min(offset, node.num_inputs());
   int64_t scanned = node.attr_int("num_scan_inputs");
-  node.require(scanned >= 1 && scanned <= static_cast<int64_t>(node.num_inputs()),
-               "num_scan_inputs is " + std::to_string(scanned) + " for " +
-                   std::to_string(node.num_inputs()) + " inputs");
-  size_t carried = node.num_inputs() - static_cast<size_t>(scanned);
+  node.require(scanned >= 1 && scanned <= static_cast<int64_t>(given),
+               "num_scan_inputs is " + std::to_string(scanned) + " for " + std::to_string(given) +
+                   " inputs");
+  size_t carried = given - static_cast<size_t>(scanned);
   node.require(body.outputs.size() >= carried,
                "its body has " + std::to_string(body.outputs.size()) + " outputs, too few for " +
                    std::to_string(carried) + " carried values");
   size_t collected = body.outputs.size() - carried;
-  std::vector<int64_t> axes = one_for_each(node, "scan_input_axes", static_cast<size_t>(scanned));
-  std::vector<int64_t> backward =
-      directions(node, "scan_input_directions", static_cast<size_t>(scanned));
-  std::vector<int64_t> output_axes = one_for_each(node, "scan_output_axes", collected);
-  std::vector<int64_t> output_backward = directions(node, "scan_output_directions", collected);
+  std::vector<int64_t> inputs(static_cast<size_t>(scanned), 0), outputs(collected, 0);
+  return {body, carried, collected, inputs, inputs, outputs, outputs};
+}
 
+/// The last states, then the scan outputs, of the states and the scanned inputs.
+Values run_scan(NodeContext& node, Scan scan, const Values& inputs) {
   Rounds rounds;
   Values sources;
-  for (size_t i = 0; i < node.num_inputs(); ++i) {
-    (i < carried ? rounds.first : sources).push_back(node.input(i));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    (i < scan.carried ? rounds.first : sources).push_back(inputs[i]);
   }
   for (size_t k = 0; k < sources.size(); ++k) {
     node.require(sources[k].rank() > 0, "a scanned input has no axes");
-    axes[k] = node.axis(axes[k], sources[k].rank(), "scan_input_axes");
-    Dim length = sources[k].dim(static_cast<size_t>(axes[k]));
-    Dim first = sources[0].dim(static_cast<size_t>(axes[0]));
+    scan.axes[k] = node.axis(scan.axes[k], sources[k].rank(), "scan_input_axes");
+    Dim length = sources[k].dim(static_cast<size_t>(scan.axes[k]));
+    Dim first = sources[0].dim(static_cast<size_t>(scan.axes[0]));
     node.require(surely_equal(length, first) != Truth::kNo,
                  "the scanned inputs have " + first.str() + " and " + length.str() + " parts");
   }
-  rounds.count = extent_value(node, sources[0], static_cast<size_t>(axes[0]));
-  for (int64_t direction : output_backward) rounds.append.push_back(direction == 0);
+  rounds.count = extent_value(node, sources[0], static_cast<size_t>(scan.axes[0]));
+  for (int64_t direction : scan.output_backward) rounds.append.push_back(direction == 0);
   rounds.round = [&](NodeContext& inner, const GraphValue& at, const GraphValue&,
                      const Values& now) {
-    Values inputs = now;
+    Values given = now;
     for (size_t k = 0; k < sources.size(); ++k) {
       GraphValue place = at;
-      if (backward[k] != 0) {
+      if (scan.backward[k] != 0) {
         GraphValue last = inner.emit("subtract", {rounds.count, number_value(inner, 1)});
         place = inner.emit("subtract", {last, at});
       }
-      inputs.push_back(inner.emit("take", {sources[k], place}, {{"axis", axes[k]}}));
+      given.push_back(inner.emit("take", {sources[k], place}, {{"axis", scan.axes[k]}}));
     }
-    inner.importer().count_repeated(node.node(), body.nodes.size());
-    Values outputs = inner.inline_graph(body, inputs);
-    auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(carried);
+    inner.importer().count_repeated(node.node(), scan.body.nodes.size());
+    Values outputs = inner.inline_graph(scan.body, given);
+    auto middle = outputs.begin() + static_cast<std::ptrdiff_t>(scan.carried);
     Round round{{}, Values(outputs.begin(), middle), Values(middle, outputs.end())};
     for (const GraphValue& part : round.collected) {
       inner.require(part.is_tensor(), "a scan output is no tensor");
@@ -340,9 +352,9 @@ Values convert_scan(NodeContext& node) {
     return round;
   };
   Values results = repeat(node, rounds);
-  for (size_t k = 0; k < collected; ++k) {
-    GraphValue& result = results[carried + k];
-    int64_t axis = node.axis(output_axes[k], result.rank(), "scan_output_axes");
+  for (size_t k = 0; k < scan.collected; ++k) {
+    GraphValue& result = results[scan.carried + k];
+    int64_t axis = node.axis(scan.output_axes[k], result.rank(), "scan_output_axes");
     std::vector<int64_t> order;
     for (int64_t i = 1; i < static_cast<int64_t>(result.rank()); ++i) order.push_back(i);
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(axis), 0);
@@ -351,8 +363,37 @@ Values convert_scan(NodeContext& node) {
   return results;
 }
 
+Values convert_scan(NodeContext& node) {
+  Scan scan = read_scan(node, 0);
+  scan.axes = one_for_each(node, "scan_input_axes", scan.axes.size());
+  scan.backward = directions(node, "scan_input_directions", scan.axes.size());
+  scan.output_axes = one_for_each(node, "scan_output_axes", scan.collected);
+  scan.output_backward = directions(node, "scan_output_directions", scan.collected);
+  return run_scan(node, scan, node.inputs());
+}
+
+/// The form of operator set 8: axis 0 of everything is a batch, and each entry is a scan of its
+/// own.
 Values convert_batched_scan(NodeContext& node) {
-  node.fail("the form with a batch axis, of operator set 8, is not supported");
+  node.require(!node.has(0), "sequence_lens is not supported");
+  Scan scan = read_scan(node, 1);
+  scan.backward = directions(node, "directions", scan.axes.size());
+  Values inputs;
+  for (size_t i = 1; i < node.num_inputs(); ++i) {
+    inputs.push_back(node.input(i));
+    node.require(inputs.back().rank() > 0, "input " + std::to_string(i) + " has no batch axis");
+  }
+  Rounds rows;
+  rows.count = extent_value(node, inputs.back(), 0);
+  rows.append.assign(scan.carried + scan.collected, true);
+  rows.round = [&](NodeContext& inner, const GraphValue& at, const GraphValue&, const Values&) {
+    Values row;
+    for (const GraphValue& input : inputs) {
+      row.push_back(inner.emit("take", {input, at}, {{"axis", 0}}));
+    }
+    return Round{{}, {}, run_scan(inner, scan, row)};
+  };
+  return repeat(node, rows);
 }
 RELAY_ONNX("Scan", 8, convert_batched_scan)
 RELAY_ONNX("Scan", 9, convert_scan)
