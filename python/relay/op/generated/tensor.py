@@ -118,6 +118,7 @@ __all__ = [
     "tan",
     "tanh",
     "transpose",
+    "tree_leaves",
     "trunc",
     "trunc_divide",
     "trunc_mod",
@@ -1224,19 +1225,23 @@ def max(
     axis: Sequence[int] | int | None = None,
     keepdims: bool = False,
     exclude: bool = False,
+    *,
+    allow_empty: bool = False,
 ) -> Expr:
-    """Largest element over axes; not-a-number if there is one. An error over nothing.
+    """Largest element over axes; not-a-number if there is one. Over nothing, an error unless allow_empty is set.
 
     Args:
         data: Tensor.
         axis: Axes to reduce over; all of them by default.
         keepdims: Keep reduced axes with extent 1.
         exclude: Reduce over the axes that are not in `axis` instead.
+        allow_empty: True gives the identity over nothing: for max the least number of the dtype (-inf of floats), for min
+            the greatest. By default that is an error.
 
     Returns:
         result: Tensor without the axes, or with extents of 1.
     """
-    return call_op("max", data, axis=axis, keepdims=bool(keepdims), exclude=bool(exclude))
+    return call_op("max", data, axis=axis, keepdims=bool(keepdims), exclude=bool(exclude), allow_empty=bool(allow_empty))
 
 
 def maximum(
@@ -1280,19 +1285,23 @@ def min(
     axis: Sequence[int] | int | None = None,
     keepdims: bool = False,
     exclude: bool = False,
+    *,
+    allow_empty: bool = False,
 ) -> Expr:
-    """Smallest element over axes; not-a-number if there is one. An error over nothing.
+    """Smallest element over axes; not-a-number if there is one. Over nothing, an error unless allow_empty is set.
 
     Args:
         data: Tensor.
         axis: Axes to reduce over; all of them by default.
         keepdims: Keep reduced axes with extent 1.
         exclude: Reduce over the axes that are not in `axis` instead.
+        allow_empty: True gives the identity over nothing: for max the least number of the dtype (-inf of floats), for min
+            the greatest. By default that is an error.
 
     Returns:
         result: Tensor without the axes, or with extents of 1.
     """
-    return call_op("min", data, axis=axis, keepdims=bool(keepdims), exclude=bool(exclude))
+    return call_op("min", data, axis=axis, keepdims=bool(keepdims), exclude=bool(exclude), allow_empty=bool(allow_empty))
 
 
 def minimum(
@@ -1936,6 +1945,28 @@ def transpose(
         result: Tensor of the permuted axes.
     """
     return call_op("transpose", data, axes=axes)
+
+
+def tree_leaves(
+    data: ExprLike,
+    nodes: ExprLike,
+    roots: ExprLike,
+) -> Expr:
+    """The leaves of decision trees that rows of features come to. A node is a row of words: the number of a feature,
+    plus 2^30 if not-a-number goes to the first child; the first and the second child; and the bits of a threshold of
+    the data's dtype: one word of float32, two of float64, the low one first. A feature of at most the threshold goes to
+    the first child. Children and roots are numbers of nodes, or -1 - n for leaf n. A number outside, or a node that
+    comes after itself, fails when a walk meets it.
+
+    Args:
+        data: Features, a row for each example.
+        nodes: The nodes that are no leaves, of all trees: (nodes, 4 or 5).
+        roots: The root of each tree.
+
+    Returns:
+        leaves: Numbers of leaves: (rows, trees).
+    """
+    return call_op("tree_leaves", data, nodes, roots)
 
 
 def trunc(
