@@ -23,10 +23,9 @@ PrintOptions options(bool show_types, bool show_metadata, bool version_line = tr
 }
 
 // Refuses an option of TVM's constructor that is given.
-void require_none(nb::handle given, const char* what) {
+void require_none(nb::handle given, const char* what, const char* advice) {
   if (given.is_none() || nb::len(given) == 0) return;
-  std::string message = std::string("IRModule(") + what +
-                        "=…): modules have none; attributes belong to functions (with_attr)";
+  std::string message = std::string("IRModule(") + what + "=…): " + advice;
   PyErr_SetString(PyExc_NotImplementedError, message.c_str());
   throw nb::python_error();
 }
@@ -82,13 +81,13 @@ std::vector<Diagnostic> infer(Module& module) {
 }  // namespace
 
 void bind_modules(nb::module_& m) {
-  nb::class_<Module>(m, "IRModule", "Global functions and data types by name.")
+  nb::class_<Module>(m, "IRModule", "Global functions and data types by name.", nb::dynamic_attr())
       .def(
           "__init__",
           [](Module* place, nb::handle functions, nb::handle type_definitions, nb::handle attrs,
              nb::handle global_infos) {
-            require_none(attrs, "attrs");
-            require_none(global_infos, "global_infos");
+            require_none(attrs, "attrs", "a module gets attributes by with_attr");
+            require_none(global_infos, "global_infos", "modules have none");
             auto made = std::make_unique<Module>();
             if (!type_definitions.is_none()) {
               nb::object items = nb::hasattr(type_definitions, "values")
@@ -112,8 +111,8 @@ void bind_modules(nb::module_& m) {
           },
           nb::arg("functions") = nb::none(), nb::arg("type_definitions") = nb::none(),
           nb::arg("attrs") = nb::none(), nb::arg("global_infos") = nb::none(),
-          "Raises NotImplementedError for `attrs` and `global_infos`: functions have attributes, "
-          "modules have none.")
+          "Raises NotImplementedError for `attrs` (`with_attr` gives a module attributes) and "
+          "`global_infos`, which modules do not have.")
       .def("__getitem__", &function_of, nb::arg("key"))
       .def("__setitem__",
            [](Module& self, nb::handle key, FunctionRef function) {

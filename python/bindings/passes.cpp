@@ -101,7 +101,11 @@ nb::object run_pass(const Pass& pass, nb::handle module) {
     // Passes and instruments of Python, and what operators ask of it, take the lock for themselves.
     Module result = without_lock([&] { return pass(given); });
     if (same_functions(given, result)) return nb::borrow(module);
-    return nb::cast(std::move(result));
+    nb::object made = nb::cast(std::move(result));
+    // Those of IRModule.with_attr: the library knows nothing of them.
+    nb::object attributes = nb::getattr(module, "_attributes", nb::none());
+    if (!attributes.is_none()) nb::setattr(made, "_attributes", attributes);
+    return made;
   } catch (const InternalError& error) {
     nb::object exception = object_of_defect(error);
     add_note(exception, how_to_reduce(failing_pass(error.what(), pass.info().name)));

@@ -53,7 +53,7 @@ REASONS: dict[str, str] = {
     "tvm.relay.analysis.annotated_regions.": _BYOC, "tvm.relay.analysis.operations_distribution.": _BYOC,
     "tvm.relay.transform.memory_plan.": _MEMORY, "tvm.relay.expr.StorageInfo": _MEMORY, "tvm.relay.expr.StaticMemoryPlan": _MEMORY,
     "tvm.relay.StorageInfo": _MEMORY, "tvm.relay.StaticMemoryPlan": _MEMORY,
-    "tvm.relay.transform.suffixes.": "spans numbered by a pass", "tvm.target.GenericFunc": _TUNING, "tvm.target.generic_func.": _TUNING,
+    "tvm.relay.transform.suffixes.": "spans numbered by a pass",
 }  # fmt: skip
 
 for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm_weight_transform", "contrib_conv2d_gemm_without_weight_transform",

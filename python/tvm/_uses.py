@@ -19,8 +19,7 @@ _OTHER_LANGUAGE = {
 # Decorators that tell a table of TVM's something, which nothing here reads: the function stays what it is.
 _TELLS_NOBODY = {
     "tvm.autotvm.template", "tvm.autotvm.task.template", "tvm.autotvm.task.task.template", "tvm.register_extension",
-    "tvm.target.generic_func", "tvm.target.override_native_generic_func", "tvm.target.generic_func.generic_func",
-    "tvm.target.generic_func.override_native_generic_func", "tvm.te.tag_scope", "tvm.te.tag.tag_scope", "tvm.tir.op_intrin",
+    "tvm.te.tag_scope", "tvm.te.tag.tag_scope", "tvm.tir.op_intrin",
     "tvm.meta_schedule.derived_object", "tvm.meta_schedule.utils.derived_object", "tvm.contrib.pickle_memoize.memoize",
 }  # fmt: skip
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import relay as _relay
 from relay import Attrs, Dim, Expr, NDArray, Type, Value
 
-from .._absent import missing_method, missing_property
+from .._absent import missing_property
 
 
 def _same_as(self: Any, other: Any) -> bool:
@@ -21,13 +23,34 @@ def _same_term(self: Dim, other: Any) -> bool:
     return isinstance(other, (Dim, int)) and bool(self == other)
 
 
+def _module_attrs(self: _relay.IRModule) -> dict[str, Any] | None:
+    """The attributes of a module by name; None if it has none. Passes keep them, text does not show them."""
+    return getattr(self, "_attributes", None)
+
+
 def _module_attr(self: _relay.IRModule, attr_key: str) -> Any:
-    """None: modules have no attributes, functions do."""
-    return None
+    """An attribute of a module; None if it has no such one."""
+    return (_module_attrs(self) or {}).get(attr_key)
 
 
-def _module_attrs(self: _relay.IRModule) -> None:
-    """None: modules have no attributes, functions do."""
+def _with_module_attrs(module: _relay.IRModule, attributes: dict[str, Any]) -> _relay.IRModule:
+    made = copy.copy(module)
+    setattr(made, "_attributes", attributes or None)
+    return made
+
+
+def _with_module_attr(self: _relay.IRModule, attr_key: str | Mapping[str, Any], attr_value: Any = None) -> _relay.IRModule:
+    """A copy of the module with an attribute, or with those of a dictionary. Attributes are for scripts: the library asks none."""
+    given = dict(attr_key) if isinstance(attr_key, Mapping) else {attr_key: attr_value}
+    for key in given:
+        if not isinstance(key, str):
+            raise TypeError(f"the name of an attribute is a str, not {type(key).__name__}")
+    return _with_module_attrs(self, {**(_module_attrs(self) or {}), **given})
+
+
+def _without_module_attr(self: _relay.IRModule, attr_key: str) -> _relay.IRModule:
+    """A copy of the module without an attribute."""
+    return _with_module_attrs(self, {key: value for key, value in (_module_attrs(self) or {}).items() if key != attr_key})
 
 
 def _asnumpy(self: NDArray) -> Any:
@@ -215,7 +238,9 @@ def install() -> None:
     setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
     setattr(_relay.IRModule, "get_attr", _module_attr)
     setattr(_relay.IRModule, "attrs", property(_module_attrs))
-    setattr(_relay.IRModule, "with_attr", missing_method("IRModule.with_attr", "attributes of modules: functions have attributes (Function.with_attr)"))
+    setattr(_relay.IRModule, "with_attr", _with_module_attr)
+    setattr(_relay.IRModule, "with_attrs", _with_module_attr)
+    setattr(_relay.IRModule, "without_attr", _without_module_attr)
     for name, member in {
         "asnumpy": _asnumpy, "__getitem__": _getitem, "__setitem__": _setitem, "copyfrom": _copyfrom, "copyto": _copyto,
         "device": property(_device), "ctx": property(_device),

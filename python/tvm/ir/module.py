@@ -99,7 +99,8 @@ else:
         """Global functions and data types by name. Each function has variables of its own."""
 
         def __new__(cls, functions: Any = None, type_definitions: Any = None, attrs: Any = None, global_infos: Any = None) -> Base:
-            """Raises NotImplementedError for `attrs` and `global_infos`: functions have attributes, modules have none."""
-            return Base(_all_apart(functions), type_definitions, attrs, global_infos)
+            """Attributes are those of `with_attr`. Raises NotImplementedError for `global_infos`, which modules do not have."""
+            made = Base(_all_apart(functions), type_definitions, None, global_infos)
+            return getattr(made, "with_attr")(attrs) if attrs else made
 
         from_expr = staticmethod(from_expr)

@@ -136,6 +136,10 @@ class FactoryModule(Module):
 
     graph_json = property(get_graph_json)
 
+    def get_executor_config(self) -> str:
+        """What the executor of the build reads: the graph."""
+        return self.get_graph_json()
+
     def __iter__(self) -> Iterator[Any]:
         return iter((self.get_graph_json(), self.get_lib(), self.get_params()))
 

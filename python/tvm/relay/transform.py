@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import relay as _relay
@@ -13,6 +14,7 @@ from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Co
 from .. import _absent
 from .._submodules import submodule
 from ..ir.module import from_expr as module_of
+from ..ir.op import Op as _op
 from ..target import Target
 from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
 from . import origins as _origins
@@ -91,8 +93,33 @@ for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans",
 
 
 def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
-    """Makes operators work in other layouts, by name: ``{"nn.conv2d": ["NHWC", "default"]}``; what works in any layout follows."""
-    return _passes.create("ConvertLayout", desired_layouts={str(name): [str(text) for text in layouts] for name, layouts in desired_layouts.items()})
+    """Makes operators work in other layouts, by name: ``{"nn.conv2d": ["NHWC", "default"]}``; what works in any layout follows.
+
+    A function that a script has attached to one of them (`register_convert_op_layout`) is asked for the calls of its operator: of
+    attributes, arguments, their types and the layouts, it gives the call.
+    """
+    layouts = {str(name): [str(text) for text in texts] for name, texts in desired_layouts.items()}
+    hooks = {name: _op.get(name).get_attr("FTVMConvertOpLayout") for name in layouts}  # type: ignore[attr-defined]
+    own = {name: hook for name, hook in hooks.items() if hook is not None}
+    rest = _passes.create("ConvertLayout", desired_layouts={name: texts for name, texts in layouts.items() if name not in own})
+    if not own:
+        return rest
+
+    def run(mod: Any, ctx: Any) -> Any:
+        from .testing.temp_op_attr import TempOpAttr
+
+        with ExitStack() as attached:
+            for name, hook in own.items():
+                alter = _asked_for(hook, layouts[name])
+                attached.enter_context(TempOpAttr(name, "FTVMAlterOpLayout", alter))
+            mod = _passes.create("AlterOpLayout")(mod)
+        return rest(mod) if len(own) < len(layouts) else mod
+
+    return module_pass(run, opt_level=3, name="ConvertLayout")  # type: ignore[no-any-return]
+
+
+def _asked_for(hook: Any, layouts: list[str]) -> Any:
+    return lambda attrs, inputs, tinfos, out_type: hook(attrs, inputs, tinfos, layouts)
 
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:  # noqa: N802

@@ -258,6 +258,10 @@ def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> 
 
 
 from . import target as target  # noqa: E402
+from .generic_func import (  # noqa: E402
+    GenericFunc as GenericFunc, generic_func as generic_func, get_native_generic_func as get_native_generic_func,
+    override_native_generic_func as override_native_generic_func,
+)  # fmt: skip
 from .kinds import (  # noqa: E402
     adreno as adreno, arm_cpu as arm_cpu, bifrost as bifrost, cuda as cuda, hexagon as hexagon, intel_graphics as intel_graphics, mali as mali,
     micro as micro, rasp as rasp, riscv_cpu as riscv_cpu, rocm as rocm, stm32 as stm32, vta as vta,
