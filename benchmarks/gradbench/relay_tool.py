@@ -37,7 +37,8 @@ def program(text, entry="f", argnums=None):
 
 
 def call(compiled, *args):
-    """The program with its arguments, which are NumPy arrays by now."""
+    """The program with its arguments, which are NumPy arrays by now. It has run once, as JAX's has: a first run plans its memory."""
+    compiled(*args)
     return lambda: compiled(*args)
 
 

@@ -5,8 +5,8 @@
     benchmarks/gradbench/run.py --check             small inputs, Relay alone; fails where an answer is wrong
     benchmarks/gradbench/run.py --evals gmm lstm --tools relay torch --threads 1
 
-Each tool is a process that speaks GradBench's protocol. --peers is an interpreter with PyTorch and JAX (.venv-peers), --python one for
-Relay, which must be importable. Times are the least of each tool's runs; the tools answer the same input one after the other.
+Each tool is a process that speaks GradBench's protocol. --peers is an interpreter with PyTorch and JAX (.venv-peers), or --jax another one
+with JAX; --python is one for Relay, which must be importable. Times are the least of each tool's runs; the tools answer the same input one after the other.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def shown(value):
 
 def play(options, threads):
     """Prints the table of a number of threads; gives the failures of Relay."""
-    python = {"relay": options.python, "torch": options.peers, "jax": options.peers}
+    python = {"relay": options.python, "torch": options.peers, "jax": options.jax or options.peers}
     tools = [Tool(name, python[name], threads) for name in options.tools]
     print(f"{threads or 'all'} threads; milliseconds\n{'':48}" + "".join(f"{t.name:>12}" for t in tools) + f"{'ratio':>8}")
     failures, all_ratios = [], []
@@ -144,6 +144,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="small inputs")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--peers", default=str(ROOT / ".venv-peers/bin/python"))
+    parser.add_argument("--jax", help="an interpreter with JAX, if --peers has none")
     options = parser.parse_args()
     options.tools = options.tools or (["relay"] if options.check else ["relay", "torch", "jax"])
     if options.check:
