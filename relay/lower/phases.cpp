@@ -1,9 +1,10 @@
 // Folds whose positions are quotients and remainders of the result's, as those of transposed
-// convolutions: results of one remainder are plain windows, so all remainders are computed side by
-// side, with lanes along quotients.
+// convolutions, and choices by remainders, as gradients of pools: results of one remainder are
+// plain windows, so all remainders are computed side by side, with lanes along quotients.
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <unordered_set>
 
 #include <relay/lower/templates.h>
 #include <relay/tensor_expr/affine.h>
@@ -48,6 +49,27 @@ std::optional<std::map<uint32_t, int64_t>> divisors_of(const ScalarRef& value,
   return divisors;
 }
 
+/// True if a condition counts with quotients or remainders of axes other than in the positions of
+/// loads: neighbouring results then choose differently, and those of one remainder alike.
+bool chooses_by_remainder(const ScalarRef& value) {
+  std::vector<const ScalarNode*> waiting;
+  for (const ScalarNode* node : te::post_order({&value, 1})) {
+    if (node->kind == ScalarKind::kSelect) waiting.push_back(node->args[0].get());
+  }
+  std::unordered_set<const ScalarNode*> seen;
+  while (!waiting.empty()) {
+    const ScalarNode* node = waiting.back();
+    waiting.pop_back();
+    if (node->kind == ScalarKind::kLoad || !seen.insert(node).second) continue;
+    const bool divides =
+        node->kind == ScalarKind::kBinary && node->dtype == kInt64 &&
+        (node->binary == te::BinaryOp::kFloorDiv || node->binary == te::BinaryOp::kFloorMod);
+    if (divides) return true;
+    for (const ScalarRef& arg : node->args) waiting.push_back(arg.get());
+  }
+  return false;
+}
+
 class Phases {
  public:
   Phases(const Job& job, const RowGroup& group, std::map<uint32_t, int64_t> divisors)
@@ -61,7 +83,7 @@ class Phases {
     math_.add_folds(group.members[0].values);
   }
 
-  DraftKernel run(const std::string& name, Dim flops) {
+  DraftKernel run(const std::string& name, Dim flops, bool folds) {
     const Axis& lane = axes_.back();
     double work = guess(lane.extent) * static_cast<double>(te::post_order(values()).size());
     for (const auto& [axis, by] : divisors_) work *= static_cast<double>(by);
@@ -72,7 +94,7 @@ class Phases {
       body.push_back({line(loops, rest)});
     } while (next(rest));
     loops.close(std::move(body));
-    return draft_.finish(name, "window", flops);
+    return draft_.finish(name, folds ? "window" : "pointwise", flops);
   }
 
  private:
@@ -128,10 +150,11 @@ class Phases {
 
 std::optional<DraftKernel> lower_phases(const Job& job, const Space& space, Dim flops) {
   const RowGroup& group = space.group;
-  if (!space.has_folds() || group.rows.empty() || group.members.size() != 1 ||
-      !group.members[0].extras.empty() || group.members[0].values.size() != 1) {
+  if (group.rows.empty() || group.members.size() != 1 || !group.members[0].extras.empty() ||
+      group.members[0].values.size() != 1) {
     return std::nullopt;
   }
+  if (!space.has_folds() && !chooses_by_remainder(group.members[0].values[0])) return std::nullopt;
   const ScalarNode& last = *group.members[0].point.back();
   if (last.kind != ScalarKind::kIndex || last.axis != group.rows.back().id) return std::nullopt;
   auto divisors = divisors_of(group.members[0].values[0], group.rows);
@@ -140,7 +163,7 @@ std::optional<DraftKernel> lower_phases(const Job& job, const Space& space, Dim 
   for (const auto& [axis, by] : *divisors) phases *= by;
   const auto steps = static_cast<uint64_t>(divisors->at(group.rows.back().id));
   if (phases > kMostPhases || !std::has_single_bit(steps)) return std::nullopt;
-  return Phases(job, group, std::move(*divisors)).run(job.name, flops);
+  return Phases(job, group, std::move(*divisors)).run(job.name, flops, space.has_folds());
 }
 
 }  // namespace relay::lower

@@ -104,10 +104,11 @@ ScalarRef simplify_indices(const ScalarRef& value, IndexMath& math) {
       [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
         const bool is_test =
             node->kind == ScalarKind::kBinary && compares(node->binary) && args[0]->dtype == kInt64;
-        if (node->kind != ScalarKind::kLoad && !is_test) return {};
+        const bool is_cast = node->kind == ScalarKind::kCast && args[0]->dtype == kInt64;
+        if (node->kind != ScalarKind::kLoad && !is_test && !is_cast) return {};
         std::vector<ScalarRef> simple;
         for (const ScalarRef& arg : args) simple.push_back(math.simplify(arg));
-        if (is_test) return with_args(node, std::move(simple));
+        if (is_test || is_cast) return with_args(node, std::move(simple));
         Ref<ScalarNode> copy = copy_node(*node);
         copy->args = std::move(simple);
         return copy;

@@ -45,9 +45,9 @@ DraftKernel lower_update(const Job& job);
 /// The base of an update.
 DraftKernel lower_copy(const Job& job, te::TensorId source);
 
-/// The value with its indices and comparisons of them as simple as the ranges of axes allow.
+/// The value with its indices, comparisons and casts of them as simple as the ranges of axes allow.
 te::ScalarRef simplify_indices(const te::ScalarRef& value, IndexMath& math);
-/// A single Map with folds at quotients and remainders of its axes.
+/// A single Map with folds at quotients and remainders of its axes, or a choice by them.
 std::optional<DraftKernel> lower_phases(const Job& job, const Space& space, Dim flops);
 /// The one Map of a group without folds, cut along `axis` where comparisons of it choose the value;
 /// nothing if there are none, or pieces are known to be shorter than `lanes`. Axes of pieces are
