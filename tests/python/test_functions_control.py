@@ -1,5 +1,7 @@
 """`relay.function`: control flow, gradients, many examples at once, random numbers."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -338,3 +340,23 @@ def test_random_numbers_by_keys():
     assert drawn.tolist() == [1, 0] and relay.random.fold_in(key, 1).tolist() != relay.random.fold_in(key, 2).tolist()
     with pytest.raises(TypeError, match="a key of relay.random.key"):
         relay.random.normal(rnp.ones((3,)), (2,))
+
+
+def test_decorators_of_other_people_stay():
+    def doubled(fn):
+        @functools.wraps(fn)
+        def call(*args, **kwargs):
+            return 2 * fn(*args, **kwargs)
+
+        return call
+
+    @relay.function
+    @doubled
+    def scaled(x, *, up: bool = False):
+        if up:
+            x = x * 10
+        return x + 1
+
+    assert float(scaled(rnp.asarray(2.0))) == 6
+    # A function of relay.numpy with branches and arguments by name alone.
+    assert relay.function(rnp.linalg.cholesky)(rnp.asarray([[4.0]])).shape == (1, 1)

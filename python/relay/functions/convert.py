@@ -25,8 +25,8 @@ def converted(fn: Any) -> Any:
     if isinstance(fn, types.MethodType):
         inner = converted(fn.__func__)
         return types.MethodType(inner, fn.__self__) if inner is not fn.__func__ else fn
-    if not isinstance(fn, types.FunctionType):
-        return fn
+    if not isinstance(fn, types.FunctionType) or hasattr(fn, "__wrapped__"):
+        return fn  # the source of a decorated function is that of the function inside: the decorator would be lost
     try:
         lines, first = inspect.getsourcelines(fn)
         parsed = ast.parse(textwrap.dedent("".join(lines)))
