@@ -61,7 +61,7 @@ ExprRef Parser::parse_items(Ends ends, ExprRef first, Span first_span) {
 // One binding or the final expression; true after the latter.
 bool Parser::parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bool first) {
   if (ends != Ends::kValue) mark(tok_.begin, Mark::kItem);
-  if (at_word(kwLet)) {
+  if (at_word(kwLet) || accept_foreign_let()) {
     parse_let(items);
     return false;
   }
@@ -105,6 +105,7 @@ void Parser::parse_let(std::vector<Item>& items) {
     report(Diagnostic::error("let binds local names, found " + describe(tok_), span(tok_))
                .help("a global function is defined by def " + describe(tok_) + "(…) { … }")
                .of_rule("S3"));
+    globals_.emplace(tok_.symbol, span(tok_));  // so that its uses are no errors
     throw SyntaxError();
   }
   skip_let_word();

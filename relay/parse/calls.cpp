@@ -41,7 +41,9 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
         Token name = tok_;
         advance();
         advance();
+        const size_t errors = num_errors_;
         AttrValue value = parse_attr_value();
+        attrs.failed |= num_errors_ != errors;
         // TVM's name of the attributes' type: the operator knows it.
         if (name_of(name.symbol) != "attrs_type_key") {
           attrs.named.push_back(
@@ -58,7 +60,7 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
           ExprRef expr = parse_postfix(meta_expr(ref), at_expr, false);
           args_.push_back(std::move(expr));
         }
-      } else {
+      } else if (!accept_list_by_position(callee.get(), attrs)) {
         args_.push_back(parse_value());
       }
       if (!accept(Tok::kComma)) break;
@@ -66,27 +68,7 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
     expect(Tok::kRParen, "after the arguments");
   }
   Span where = span_from(begin);
-  AttrsRef made;
-  switch (callee->kind()) {
-    case ExprKind::kOp:
-      if (!callee->as<Op>()->op()->pure()) effects_ |= kRefEffect;
-      if (!attrs.any()) {
-        if (callee->as<Op>()->op()->attrs_schema() == nullptr) break;
-        if (ops_[entry].node == callee && ops_[entry].defaults) {
-          made = ops_[entry].defaults;
-          break;
-        }
-      }
-      made = make_call_attrs(callee.get(), attrs, where);
-      break;
-    case ExprKind::kConstructor:
-      if (attrs.any()) make_call_attrs(callee.get(), attrs, where);
-      break;
-    default:
-      if (attrs.any()) make_call_attrs(callee.get(), attrs, where);
-      effects_ |= kCallEffect;
-      break;
-  }
+  AttrsRef made = attrs_of_call(callee.get(), attrs, entry, where);
   if (attrs.failed) {
     // Has any type, so that the code around it is checked nevertheless.
     ExprRef parts = make_tuple(args.get(), where);
@@ -94,6 +76,20 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
                     make_var("_", IncompleteType::hole(), where), where);
   }
   return make_call(std::move(callee), args.get(), std::move(made), std::move(type_args), where);
+}
+
+// The attributes of a call, or null: of what has none, and of an operator with reported mistakes.
+AttrsRef Parser::attrs_of_call(const Expr* callee, CallAttrs& attrs, size_t entry, Span where) {
+  const auto* op = callee->as<Op>();
+  if (op != nullptr && !op->op()->pure()) effects_ |= kRefEffect;
+  if (op == nullptr && !callee->is<Constructor>()) effects_ |= kCallEffect;
+  if (attrs.failed) return {};
+  if (op == nullptr) return attrs.any() ? make_call_attrs(callee, attrs, where) : AttrsRef();
+  if (!attrs.any()) {
+    if (op->op()->attrs_schema() == nullptr) return {};
+    if (ops_[entry].node == callee && ops_[entry].defaults) return ops_[entry].defaults;
+  }
+  return make_call_attrs(callee, attrs, where);
 }
 
 // Errors about missing attributes, with the operator that lacks them.
@@ -321,13 +317,15 @@ Parser::MetaRef Parser::parse_meta_ref() {
 // Finds the beginning of the section's JSON, which is at the end of the text.
 size_t Parser::find_metadata() const {
   if (lexer_.metadata() != std::string_view::npos) return lexer_.metadata();
-  constexpr std::string_view kMark = "#[metadata]";
-  for (size_t end = text_.size(); end > 0;) {
-    size_t at = text_.rfind(kMark, end - 1);
-    if (at == std::string_view::npos) break;
-    size_t next = text_.find_first_not_of(" \t\r\n", at + kMark.size());
-    if (next != std::string_view::npos && text_[next] == '{') return next;
-    end = at;
+  for (std::string_view mark : {std::string_view("#[metadata]"), Lexer::kOldMetadata,
+                                std::string_view("/* meta data */")}) {
+    for (size_t end = text_.size(); end > 0;) {
+      size_t at = text_.rfind(mark, end - 1);
+      if (at == std::string_view::npos) break;
+      size_t next = text_.find_first_not_of(" \t\r\n", at + mark.size());
+      if (next != std::string_view::npos && text_[next] == '{') return next;
+      end = at;
+    }
   }
   return std::string_view::npos;
 }

@@ -210,6 +210,7 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
       dim_names_ = outer;
     } catch (const SyntaxError&) {
       dim_names_ = DimNames::kLocal;
+      lose_constructors(head);
     }
     if (constructors.empty() && num_errors_ == 0) {
       error(head.span, "type " + std::string(name_of(head.name)) + " has no constructors");
@@ -234,6 +235,25 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
                                      head.is_extern, head.span));
     });
   } catch (const SyntaxError&) {
+  }
+}
+
+// Uses of the constructors of a data type with a mistake are no errors.
+void Parser::lose_constructors(const DataHead& head) {
+  if (!diagnostics_.empty() && diagnostics_.back().code == "N5" &&
+      diagnostics_.back().notes.empty()) {
+    diagnostics_.back().help("a type parameter is declared behind the name: type " +
+                             std::string(name_of(head.name)) + "[A] { … }");
+  }
+  Skipping skipping(*this);
+  seek(head.body);
+  size_t open = 0;
+  for (bool begins = true; tok_.begin < head.end && !at(Tok::kEnd); advance()) {
+    if (at(Tok::kRBrace) || at(Tok::kRParen) || at(Tok::kRBracket)) open -= open > 0 ? 1 : 0;
+    const bool classic = at(Tok::kIdent) && peek().is(Tok::kColon);
+    if (open == 1 && at(Tok::kIdent) && (begins || classic)) lost_constructors_.insert(tok_.symbol);
+    if (at(Tok::kLBrace) || at(Tok::kLParen) || at(Tok::kLBracket)) ++open;
+    begins = at(Tok::kLBrace) || at(Tok::kComma) || at(Tok::kSemicolon);
   }
 }
 
@@ -296,6 +316,23 @@ void Parser::parse_version() {
   has_version_ = true;
 }
 
+// `v0.0.4` on a line of its own, as TVM wrote before 0.7.
+bool Parser::accept_old_version() {
+  std::string_view line = text_.substr(tok_.begin);
+  line = line.substr(0, line.find_first_of("\r\n"));
+  line = line.substr(0, line.find_last_not_of(" \t") + 1);
+  if (!at(Tok::kIdent) || !line.starts_with("v0.0.") || line.size() < 6 ||
+      line.find_first_not_of("0123456789", 5) != std::string_view::npos)
+    return false;
+  if (line.size() != 6 || line[5] < '1' || line[5] > '5') {
+    error(source_->span(tok_.begin, line.size()),
+          "unknown version " + std::string(line) + " of the text format; the latest is 0.0.5");
+  }
+  seek(tok_.begin + line.size());
+  has_version_ = true;
+  return true;
+}
+
 void Parser::end_definition() {
   for (const Local& local : closed_) symbols_[local.symbol].closed = -1;
   closed_.clear();
@@ -347,6 +384,7 @@ void Parser::parse_items_of_module(Module& module) {
         parse_version();
         continue;
       }
+      if (!anything && accept_old_version()) continue;
       // Definitions of data were read before.
       while (next_data < data_.size() && data_[next_data].begin < tok_.begin) ++next_data;
       if (next_data < data_.size() && data_[next_data].begin == tok_.begin) {
@@ -360,11 +398,15 @@ void Parser::parse_items_of_module(Module& module) {
         end_definition();
         continue;
       }
-      if (at_word(kwImport) && peek().is(Tok::kString)) {
+      if ((at_word(kwImport) && peek().is(Tok::kString)) || accept_bare_import()) {
         Span where = span(tok_);
         bool first = tok_.begin < imports_end_;
         advance();
-        parse_string();
+        if (at(Tok::kString)) {
+          parse_string();
+        } else {
+          advance();
+        }
         accept(Tok::kSemicolon);
         anything = true;
         if (!first) error(where, "imports stand before all definitions");

@@ -202,7 +202,7 @@ ExprRef Parser::parse_if() {
       condition = parse_value();
       expect(Tok::kRParen, "after the condition");
     } else {
-      condition = parse_bare_condition();
+      condition = parse_bare_condition("if", "the condition");
     }
     if (!at(Tok::kLBrace)) fail_expected("'{' after the condition");
     ExprRef body = parse_block();
@@ -278,6 +278,10 @@ ExprRef Parser::parse_word(bool& literal) {
       }
       break;
     default:
+      if (peek().is(Tok::kLParen) && peek(2).is(Tok::kIdent) && peek(3).is(Tok::kRParen) &&
+          name_of(word.symbol) == "dim" && find_constructor(word) < 0 &&
+          symbols_[word.symbol].local < 0)
+        return parse_dimension_value(word.begin);
       break;
   }
   if (find_constructor(word) < 0) {
@@ -319,7 +323,7 @@ ExprRef Parser::parse_named_callee(const Token& word) {
   }
   if (ExprRef local = use_bare_local(word)) return local;
   if (ExprRef meant = parse_foreign_word(word)) return meant;
-  report(unknown_callee(word));
+  if (!lost_constructors_.contains(word.symbol)) report(unknown_callee(word));
   return placeholder(span(word));
 }
 

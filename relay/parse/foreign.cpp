@@ -65,6 +65,33 @@ void Parser::skip_let_word() {
   advance();
 }
 
+bool Parser::accept_foreign_let() {
+  if (!at(Tok::kIdent) || !peek().is(Tok::kLocal)) return false;
+  const Token after = peek(2);
+  const ForeignWord* foreign = foreign_word(name_of(tok_.symbol));
+  if (foreign == nullptr || foreign->kind != ForeignWord::Kind::kBinds ||
+      (!after.is(Tok::kAssign) && !after.is(Tok::kColon)))
+    return false;
+  report(Diagnostic::error("there is no " + std::string(foreign->word) + " in this language",
+                           span(tok_))
+             .help(std::string(foreign->help))
+             .fix(span(tok_), "let")
+             .of_rule("S3"));
+  return true;
+}
+
+bool Parser::accept_bare_import() {
+  if (!at_word(kwImport) || !peek().is(Tok::kIdent)) return false;
+  const std::string file(name_of(peek().symbol));
+  if (!standard_text(file)) return false;
+  const Span where = span(peek());
+  report(
+      Diagnostic::error("expected the name of a file in quotes after import, found " + file, where)
+          .fix(where, "\"" + file + "\"")
+          .of_rule("S3"));
+  return true;
+}
+
 bool Parser::accept_foreign_definition() {
   if (!at(Tok::kIdent) || !peek().is(Tok::kGlobal)) return false;
   std::string_view word = name_of(tok_.symbol);
@@ -111,7 +138,7 @@ ExprRef Parser::parse_foreign_word(const Token& word) {
   Diagnostic diagnostic =
       Diagnostic::error("there is no " + name + " in this language", span(word)).of_rule("S3");
   diagnostic.help(std::string(foreign->help));
-  if (foreign->kind == ForeignWord::Kind::kEnds) {
+  if (foreign->kind != ForeignWord::Kind::kDropped) {
     report(std::move(diagnostic));
     throw SyntaxError();
   }
@@ -169,7 +196,10 @@ Diagnostic Parser::unknown_callee(const Token& word) {
     diagnostic.help("did you mean " + same[0] + "?").fix(span(word), same[0]);
     return diagnostic;
   }
-  if (const ForeignOperator* foreign = foreign_operator(name)) {
+  const ForeignOperator* foreign = foreign_operator(name);
+  if (const size_t dot = name.rfind('.'); foreign == nullptr && dot != std::string::npos)
+    foreign = foreign_operator(std::string_view(name).substr(dot + 1));  // nn.linear
+  if (foreign != nullptr) {
     std::string ours(foreign->ours);
     std::string note(foreign->note);
     diagnostic.help("the operator is " + ours + (note.empty() ? "" : ", " + note));
@@ -242,12 +272,38 @@ void Parser::skip_foreign_index(size_t begin) {
   skip_brackets();
 }
 
+// The list becomes the first attribute that takes one and is not given: the rest is checked.
+bool Parser::accept_list_by_position(const Expr* callee, CallAttrs& attrs) {
+  const auto* op = callee->as<Op>();
+  const AttrsSchema* schema =
+      at(Tok::kLBracket) && op != nullptr ? op->op()->attrs_schema() : nullptr;
+  if (schema == nullptr) return false;
+  for (const AttrField& field : schema->fields) {
+    const bool given = std::any_of(attrs.named.begin(), attrs.named.end(),
+                                   [&](const NamedAttr& attr) { return attr.name == field.name; });
+    if (given || field.type.find("list<") == std::string::npos) continue;
+    const size_t begin = tok_.begin;
+    const size_t reported = diagnostics_.size();
+    const std::string name = field.name.str();
+    report(Diagnostic::error("expected an expression, found '['", span(tok_)).of_rule("S3"));
+    AttrValue value = parse_attr_value();
+    const std::string text(text_.substr(begin, last_end_ - begin));
+    constexpr size_t kMost = 40;
+    diagnostics_[reported].help("attributes are given by name: " + name + "=" +
+                                (text.size() > kMost ? "[…]" : text));
+    diagnostics_[reported].fix(source_->span(begin, 0), name + "=");
+    attrs.named.push_back({field.name, std::move(value), span_from(begin)});
+    return true;
+  }
+  return false;
+}
+
 ExprRef Parser::skip_foreign_list() {
   Span where = span(tok_);
   Diagnostic diagnostic =
       Diagnostic::error("expected an expression, found '['", where).of_rule("S3");
   if (peek(1).is(Tok::kNumber)) {
-    diagnostic.help("a tensor of numbers is written stack((1, 2, 3), axis=0)");
+    diagnostic.help("a tensor of numbers is written Constant([1, 2, 3], (3), float32)");
   } else {
     diagnostic.help("a tuple of values is written (%a, %b)");
   }
@@ -292,11 +348,12 @@ Infix Parser::foreign_infix() {
 
 // ---- if ----------------------------------------------------------------------------------------
 
-ExprRef Parser::parse_bare_condition() {
-  if (at(Tok::kLBrace) || at(Tok::kEnd)) fail_expected("'(' after if");
+ExprRef Parser::parse_bare_condition(std::string_view word, std::string_view what) {
+  if (at(Tok::kLBrace) || at(Tok::kEnd)) fail_expected("'(' after " + std::string(word));
   const size_t reported = diagnostics_.size();
-  report(Diagnostic::error("expected '(' after if, found " + describe(tok_), span(tok_))
-             .help("the condition stands in parentheses")
+  report(Diagnostic::error("expected '(' after " + std::string(word) + ", found " + describe(tok_),
+                           span(tok_))
+             .help(std::string(what) + " stands in parentheses")
              .fix(source_->span(tok_.begin, 0), "(")
              .of_rule("S3"));
   ExprRef condition = parse_value();
@@ -364,6 +421,9 @@ void Parser::explain_token(Diagnostic& diagnostic, std::string_view rest) {
       break;
     case '~':
       diagnostic.help("! is the logical operator, bitwise_not(a) the one on integers");
+      break;
+    case ':':
+      diagnostic.help("a block stands in braces: { … }");
       break;
     case '=':
       if (next != '=') diagnostic.help("names keep their values: bind a new one by let");

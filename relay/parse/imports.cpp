@@ -90,11 +90,15 @@ ImportLines find_imports(std::string_view text) {
   }
   while (token.is_word(parsing::kwImport)) {
     token = lexer.next();
-    if (!token.is(Tok::kString)) break;
+    const bool bare =  // an error that is read on
+        token.is(Tok::kIdent) && standard_text(symbols[token.symbol].view()).has_value();
+    if (!token.is(Tok::kString) && !bare) break;
     ImportLine& line = found.lines.emplace_back();
     line.begin = token.begin;
     line.end = token.end;
-    if (!parsing::unescape(text.substr(token.begin, token.end - token.begin), line.file))
+    if (bare) {
+      line.file = symbols[token.symbol].view();
+    } else if (!parsing::unescape(text.substr(token.begin, token.end - token.begin), line.file))
       found.lines.pop_back();  // the parser reports it
     found.end = token.end;
     token = lexer.next();

@@ -259,6 +259,21 @@ Token Lexer::lex_string(Token token) {
   return token;
 }
 
+// The text ends where its metadata begins.
+Token Lexer::metadata_from(Token token, size_t begin) {
+  metadata_ = begin;
+  position_ = token.end = text_.size();
+  token.kind = Tok::kEnd;
+  return token;
+}
+
+// The metadata of TVM 0.6 follows this comment.
+bool Lexer::after_metadata_comment() const {
+  const size_t end = text_.find_last_not_of(" \t\r\n", position_ - 1);
+  return position_ > 0 && end != std::string_view::npos && text_[end] == '/' &&
+         text_.substr(0, end + 1).ends_with("/* meta data */");
+}
+
 Token Lexer::next() {
   Token token;
   if (position_ == 0) {
@@ -271,9 +286,13 @@ Token Lexer::next() {
   if (position_ >= text_.size()) return finish(token, Tok::kEnd, 0);
   char c = text_[position_];
   if (is_letter(c)) {
+    if (c == 'M' && token.line_start && text_.substr(position_).starts_with(kOldMetadata))
+      return metadata_from(token, position_ + kOldMetadata.size());
     lex_word(token);
     return token;
   }
+  if (c == '{' && token.line_start && after_metadata_comment())
+    return metadata_from(token, position_);
   if (is_digit(c)) {
     lex_number(token);
     return token;
@@ -342,10 +361,7 @@ Token Lexer::next() {
         return finish(token, Tok::kVersion, word + 7 - position_);
       size_t close = text_.find_first_not_of(" \t", word + 8);
       if (at(close) != ']') return fail(token, word + 8, "expected ']' after '#[metadata'");
-      metadata_ = close + 1;
-      position_ = token.end = text_.size();
-      token.kind = Tok::kEnd;
-      return token;
+      return metadata_from(token, close + 1);
     }
     default: {
       // One error for a run of such characters.

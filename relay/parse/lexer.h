@@ -76,6 +76,8 @@ class Lexer {
   const std::string& error() const { return error_; }
   /// The beginning of the JSON of `#[metadata]` once the lexer has met it, else npos.
   size_t metadata() const { return metadata_; }
+  /// What stands before the metadata in texts of TVM 0.6, in place of `#[metadata]`.
+  static constexpr std::string_view kOldMetadata = "METADATA:";
 
  private:
   bool skip_blank(Token& token);
@@ -85,6 +87,8 @@ class Lexer {
   Token lex_sigil(Token token, Tok kind);
   void lex_number(Token& token);
   Token lex_string(Token token);
+  Token metadata_from(Token token, size_t begin);
+  bool after_metadata_comment() const;
   bool starts_with(std::string_view what) const {
     return text_.substr(position_, what.size()) == what;
   }

@@ -74,8 +74,14 @@ Parser::Number Parser::read_number(const Token& token) {
     if (!number.dtype.valid()) {
       auto diagnostic = Diagnostic::error(
           "unknown suffix " + std::string(suffix.substr(0, 40)) + " of a number", span(token));
-      diagnostic.help(
-          "the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64, and f for f32");
+      const bool based =
+          number.digits == "0" && (suffix[0] == 'x' || suffix[0] == 'b' || suffix[0] == 'o');
+      if (based || suffix[0] == '_') {
+        diagnostic.help("numbers are written in decimal digits alone");
+      } else {
+        diagnostic.help(
+            "the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64, and f for f32");
+      }
       report(std::move(diagnostic));
     }
   }
@@ -181,29 +187,87 @@ ExprRef Parser::parse_number(bool negative, size_t begin) {
   return make_literal(value, where);
 }
 
-// `(value, shape, dtype)` after the word.
-ExprRef Parser::parse_constant(size_t begin) {
-  Bracket bracket(*this);
-  size_t value_begin = tok_.begin;
-  bool negative = accept(Tok::kMinus);
-  Token value = tok_;
-  Number number;
+Parser::Element Parser::parse_element() {
+  Element element;
+  const size_t begin = tok_.begin;
+  element.negative = accept(Tok::kMinus);
+  element.token = tok_;
   DType special;
-  bool is_special = false;
   if (at(Tok::kNumber)) {
-    number = read_number(tok_);
-  } else if (!negative && (at_word(kwTrue) || at_word(kwFalse))) {
-    number.magnitude = at_word(kwTrue) ? 1 : 0;
-    number.dtype = kBool;
-    number.digits = text(tok_);
+    element.number = read_number(tok_);
+  } else if (!element.negative && (at_word(kwTrue) || at_word(kwFalse))) {
+    element.number.magnitude = at_word(kwTrue) ? 1 : 0;
+    element.number.dtype = kBool;
+    element.number.digits = text(tok_);
   } else if (at(Tok::kIdent) && is_special_float(name_of(tok_.symbol), special)) {
-    is_special = true;
-    number.dtype = special;
+    element.special = true;
+    element.number.dtype = special;
   } else {
-    fail_expected("the value of the constant: a number, True or False");
+    fail_expected("the value of the constant: a number, True, False or a list of values");
   }
   advance();
-  Span value_span = span_from(value_begin);
+  element.span = span_from(begin);
+  return element;
+}
+
+// `[[1, 2], [3, 4]]`: rows of one depth and length.
+void Parser::parse_elements(std::vector<Element>& elements, Shape& extents, size_t depth) {
+  if (depth == NDArray::kMaxRank)
+    fail(span(tok_), "a constant has at most rank " + std::to_string(NDArray::kMaxRank));
+  const size_t begin = tok_.begin;
+  const bool first = depth == extents.size();
+  if (first && !elements.empty()) fail(span(tok_), "expected a number as in the rows before");
+  if (first) extents.push_back(-1);
+  Bracket bracket(*this);
+  int64_t count = 0;
+  for (; !at(Tok::kRBracket); ++count) {
+    if (at(Tok::kLBracket)) {
+      parse_elements(elements, extents, depth + 1);
+    } else if (depth + 1 < extents.size()) {
+      fail_expected("a list as in the rows before");
+    } else {
+      elements.push_back(parse_element());
+    }
+    if (!accept(Tok::kComma)) {
+      ++count;
+      break;
+    }
+  }
+  expect(Tok::kRBracket, "after the values of the constant");
+  if (extents[depth] >= 0 && extents[depth] != count) {
+    fail(span_from(begin), "the rows of a constant differ in length: " +
+                               std::to_string(extents[depth]) + " and " + std::to_string(count));
+  }
+  extents[depth] = count;
+}
+
+NDArray Parser::element_as(DType dtype, const Element& element) {
+  const Number& number = element.number;
+  if (number.dtype.valid() && number.dtype != dtype) {
+    fail(element.span, "the value of the constant is " + std::string(number.dtype.name()) +
+                           ", its type " + std::string(dtype.name()));
+  }
+  if (element.special && !dtype.is_float()) {
+    fail(element.span, std::string(name_of(element.token.symbol)) + " is not a value of " +
+                           std::string(dtype.name()));
+  }
+  return element.special ? special_float(name_of(element.token.symbol), dtype, element.negative)
+                         : number_as(dtype, number, element.negative, element.span);
+}
+
+// `(value, shape, dtype)` or `([values], shape, dtype)` after the word.
+ExprRef Parser::parse_constant(size_t begin) {
+  Bracket bracket(*this);
+  const bool list = at(Tok::kLBracket);
+  const size_t values_begin = tok_.begin;
+  std::vector<Element> elements;
+  Shape extents;
+  if (list) {
+    parse_elements(elements, extents, 0);
+  } else {
+    elements.push_back(parse_element());
+  }
+  const Span values = span_from(values_begin);
   expect(Tok::kComma, "after the value of the constant");
   Span shape_span = span(tok_);
   if (!at(Tok::kLParen)) fail_expected("the shape of the constant, such as (2, 3)");
@@ -221,18 +285,56 @@ ExprRef Parser::parse_constant(size_t begin) {
   advance();
   accept(Tok::kComma);
   expect(Tok::kRParen, "after the constant");
-  if (number.dtype.valid() && number.dtype != *dtype) {
-    fail(value_span, "the value of the constant is " + std::string(number.dtype.name()) +
-                         ", its type " + std::string(dtype->name()));
+  const Span where = span_from(begin);
+  if (!list) {
+    NDArray scalar = element_as(*dtype, elements[0]);
+    return guarded(where, [&] { return make_constant(NDArray::uniform(scalar, shape), where); });
   }
-  if (is_special && !dtype->is_float()) {
-    fail(value_span,
-         std::string(name_of(value.symbol)) + " is not a value of " + std::string(dtype->name()));
+  if (extents != shape) {
+    fail(values, "the values of the constant have the shape " + shape_text(extents) +
+                     ", its type " + shape_text(shape));
   }
-  NDArray scalar = is_special ? special_float(name_of(value.symbol), *dtype, negative)
-                              : number_as(*dtype, number, negative, value_span);
-  return guarded(span_from(begin),
-                 [&] { return make_constant(NDArray::uniform(scalar, shape), span_from(begin)); });
+  NDArray array = guarded(where, [&] { return NDArray::zeros(shape, *dtype); });
+  auto* at = static_cast<std::byte*>(array.raw());
+  for (const Element& element : elements) {
+    NDArray scalar = element_as(*dtype, element);
+    std::memcpy(at, scalar.raw(), dtype->size());
+    at += dtype->size();
+  }
+  return make_constant(std::move(array), where);
+}
+
+// `dim(n)`: the extent as a number, of a variable whose type has it.
+ExprRef Parser::parse_dimension_value(size_t begin) {
+  advance();
+  advance();
+  const Token name = tok_;
+  const Span where = span(name);
+  advance();
+  expect(Tok::kRParen, "after the dimension");
+  const TypeName* dimension = find_type_name(name.symbol);
+  for (size_t i = locals_.size(); dimension != nullptr && i-- > 0;) {
+    const auto* var = locals_[i].expr->as<Var>();
+    const auto* tensor =
+        var == nullptr || !var->annotation() ? nullptr : var->annotation()->as<TensorType>();
+    const auto* shape = tensor == nullptr ? nullptr : tensor->shape()->as<ShapeType>();
+    if (shape == nullptr) continue;
+    for (size_t axis = 0; axis < shape->dims().size(); ++axis) {
+      if (shape->dims()[axis].as_symbol() != dimension->var.get()) continue;
+      const Span span = span_from(begin);
+      ExprRef extents = call_operator("shape_of", span, {locals_[i].expr}, begin);
+      ExprRef index = make_constant(NDArray::scalar(static_cast<int32_t>(axis)), span);
+      return call_operator("take", span, {std::move(extents), std::move(index)}, begin);
+    }
+  }
+  const std::string text(name_of(name.symbol));
+  Diagnostic diagnostic =
+      Diagnostic::error("dim(" + text + ") needs a variable whose type has the extent " + text,
+                        where)
+          .of_rule("T13");
+  diagnostic.help("declare it: %x: Tensor[(" + text + ", 3), float32]");
+  report(std::move(diagnostic));
+  return placeholder(where);
 }
 
 std::string Parser::parse_string() {

@@ -7,9 +7,10 @@ ExprRef Parser::parse_match() {
   size_t begin = tok_.begin;
   advance();
   bool complete = !accept(Tok::kQuestion);
-  if (!at(Tok::kLParen)) fail_expected("'(' after match");
   ExprRef data;
-  {
+  if (!at(Tok::kLParen)) {
+    data = parse_bare_condition("match", "the value");
+  } else {
     Bracket bracket(*this);
     data = parse_expr();
     expect(Tok::kRParen, "after the matched value");
@@ -68,6 +69,20 @@ void Parser::parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef
   accept(Tok::kComma);
 }
 
+// A number is no pattern: reported, and read on.
+PatternRef Parser::parse_number_pattern() {
+  const size_t begin = tok_.begin;
+  const char* what = "a pattern: a constructor, a name such as %x, a tuple or _";
+  if (!at(Tok::kNumber) && !at(Tok::kMinus)) fail_expected(what);
+  report(
+      Diagnostic::error("expected " + std::string(what) + ", found " + describe(tok_), span(tok_))
+          .help("numbers are compared by if (%x == " + describe(tok_) + ") { … } else { … }")
+          .of_rule("S3"));
+  if (accept(Tok::kMinus) && !at(Tok::kNumber)) throw SyntaxError();
+  advance();
+  return Pattern::wildcard(span_from(begin));
+}
+
 PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,
                                  uint32_t depth) {
   if (depth >= Pattern::kMaxDepth) {
@@ -123,7 +138,7 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
         for (const auto& [constructor, where] : constructors_)
           candidates.push_back(constructor->name().str());
         suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
-        report(std::move(diagnostic));
+        if (!lost_constructors_.contains(name.symbol)) report(std::move(diagnostic));
         return Pattern::wildcard(span_from(begin));
       }
       const auto& [constructor, where] = constructors_[static_cast<size_t>(index)];
@@ -139,7 +154,7 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
       return Pattern::constructor(constructor, std::move(fields), span_from(begin));
     }
     default:
-      fail_expected("a pattern: a constructor, a name such as %x, a tuple or _");
+      return parse_number_pattern();
   }
 }
 

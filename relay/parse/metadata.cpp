@@ -67,6 +67,7 @@ struct Metadata::Impl {
   /// The device that such an object stands for, as text; empty if it leaves it open.
   static std::string device_text(const Json& object);
   AttrValue decode(const Json& node, int depth) const;
+  bool says_nothing(const std::string& raw) const;
   AttrValue decode_field(const std::string& raw, const std::string& type) const;
 };
 
@@ -155,6 +156,18 @@ AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string
   return decode(object, 0);
 }
 
+// A field that only some releases have, at its default: null, or an empty text or list.
+bool Metadata::Impl::says_nothing(const std::string& raw) const {
+  if (raw.empty() || raw == "0") return true;
+  size_t index = 0;
+  auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), index);
+  if (code != std::errc() || end != raw.data() + raw.size() || index >= nodes->size()) return false;
+  const Json& object = node(index);
+  const std::string type = type_key(object);
+  if (type == "runtime.String") return object.value("repr_str", std::string()).empty();
+  return type.empty() || (type == "Array" && (!object.contains("data") || object["data"].empty()));
+}
+
 Metadata::Metadata(std::string_view json) : impl_(std::make_unique<Impl>()) {
   try {
     impl_->root = Json::parse(json);
@@ -200,6 +213,7 @@ std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
         if (field.name.view() == name) type = field.type;
       }
       std::string raw = value.is_string() ? value.get<std::string>() : value.dump();
+      if (type.empty() && impl_->says_nothing(raw)) continue;
       result.push_back({Name(name), impl_->decode_field(raw, type), {}});
     }
     return result;

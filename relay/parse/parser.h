@@ -193,9 +193,11 @@ class Parser {
   void scan_data_definitions();
   void parse_data_head(DataHead& head);
   void parse_data_body(const DataHead& head, Module& module);
+  void lose_constructors(const DataHead& head);
   ConstructorRef parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                    uint32_t tag);
   void parse_version();
+  bool accept_old_version();
 
   // ---- Imports ----
   void parse_imports(Module& module);
@@ -362,6 +364,7 @@ class Parser {
     bool failed = false;  // reported
     bool any() const { return !named.empty() || !metadata_key.empty(); }
   };
+  AttrsRef attrs_of_call(const Expr* callee, CallAttrs& attrs, size_t entry, Span where);
   AttrsRef make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span);
   AttrValue parse_attr_value();
   AttrValue parse_attr_list(Tok close);
@@ -386,7 +389,19 @@ class Parser {
   Number read_number(const Token& token);
   bool is_special_float(std::string_view word, DType& dtype) const;
   ExprRef parse_number(bool negative, size_t begin);
+  /// A number in a constant; its value is known with the element type.
+  struct Element {
+    Token token;
+    Number number;
+    bool negative = false;
+    bool special = false;  // inf, nan
+    Span span;
+  };
+  Element parse_element();
+  void parse_elements(std::vector<Element>& elements, Shape& extents, size_t depth);
+  NDArray element_as(DType dtype, const Element& element);
   ExprRef parse_constant(size_t begin);
+  ExprRef parse_dimension_value(size_t begin);
   /// A scalar of `dtype`, checked to be in range.
   NDArray number_as(DType dtype, const Number& number, bool negative, Span span);
   NDArray special_float(std::string_view word, DType dtype, bool negative) const;
@@ -395,6 +410,7 @@ class Parser {
   // ---- Match ----
   ExprRef parse_match();
   void parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef>& bodies);
+  PatternRef parse_number_pattern();
   PatternRef parse_pattern(std::vector<Token>& names, std::vector<VarRef>& vars,
                            uint32_t depth = 0);
 
@@ -408,15 +424,21 @@ class Parser {
   ExprRef use_bare_local(const Token& word);
   /// At `fn @main`: reported, and read as `def @main`. False elsewhere.
   bool accept_foreign_definition();
+  /// At `var %x =`: reported, and read as `let %x =`. False elsewhere.
+  bool accept_foreign_let();
+  /// At `import prelude`: the file that is meant. False elsewhere.
+  bool accept_bare_import();
   /// The value of a word that other languages have; null for other words.
   ExprRef parse_foreign_word(const Token& word);
   Diagnostic unknown_callee(const Token& word);
-  /// `if %x {`: reported, and read as if the condition stood in parentheses.
-  ExprRef parse_bare_condition();
+  /// `if %x {`, `match %x {`: reported, and read as if the value stood in parentheses.
+  ExprRef parse_bare_condition(std::string_view word, std::string_view what);
   [[noreturn]] void fail_missing_else();
   /// `[…]` after a value, or as a value: reported and left out.
   void skip_foreign_index(size_t begin);
   ExprRef skip_foreign_list();
+  /// `transpose(%x, [1, 0])`: reported, and taken as the attribute. False elsewhere.
+  bool accept_list_by_position(const Expr* callee, CallAttrs& attrs);
   void skip_brackets();
   /// `%x.T`, `%x.reshape`: the operator that does this.
   void explain_method(Diagnostic& diagnostic, std::string_view value, std::string_view method);
@@ -494,8 +516,9 @@ class Parser {
   std::unique_ptr<Metadata, MetadataDelete> metadata_;
   std::unordered_map<uint64_t, ExprRef> meta_constants_;
 
-  std::unordered_set<Symbol> foreign_names_;  // reported
-  std::unordered_map<Symbol, size_t> bare_;   // locals without a sigil, and where that is reported
+  std::unordered_set<Symbol> foreign_names_;      // reported
+  std::unordered_set<Symbol> lost_constructors_;  // of data types with mistakes
+  std::unordered_map<Symbol, size_t> bare_;  // locals without a sigil, and where that is reported
   std::unordered_map<Symbol, size_t> bare_globals_;
   struct UnknownLocal {
     size_t diagnostic;

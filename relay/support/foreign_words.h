@@ -24,9 +24,10 @@ struct ForeignDType {
 };
 struct ForeignWord {
   enum class Kind : uint8_t {
-    kSame,    // means what `ours` means
-    kEnds,    // begins something that is not read
-    kDropped  // is left out
+    kSame,     // means what `ours` means
+    kEnds,     // begins something that is not read
+    kDropped,  // is left out
+    kBinds     // means let before a name
   };
   std::string_view word;
   Kind kind;

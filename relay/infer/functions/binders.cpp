@@ -221,6 +221,8 @@ Value Inferencer::leave_function(const Function* function, const TypeRef& body) 
       Diagnostic diagnostic =
           type_mismatch(solver_, "the function %" + scope.bound_to->name().str(), self->type, type,
                         function->span());
+      if (solver_.mismatch().why == Mismatch::Why::kOccurs)
+        diagnostic.message = "the type of %" + scope.bound_to->name().str() + " would be infinite";
       diagnostic.note("it is used or annotated with another type", scope.bound_to->span());
       if (!scope.bound_to->annotation()) {
         diagnostic.help("a function that a let binds has one type inside its own body");

@@ -111,21 +111,30 @@ void Inferencer::step_call(Frame& frame, const Call* call) {
   finish(call, {std::move(result)});
 }
 
-// The error about the number of arguments of an operator.
+// The error about the number of arguments of a call.
+static Diagnostic wrong_count(const std::string& callee, size_t wanted, const Call* call) {
+  return Diagnostic::error(callee + " takes " + std::to_string(wanted) +
+                               (wanted == 1 ? " argument" : " arguments") + ", found " +
+                               std::to_string(call->args().size()),
+                           call->span())
+      .of_rule("A1");
+}
+
 static Diagnostic wrong_count(const Operator& op, const Call* call) {
   const size_t wanted = op.num_inputs();
   const size_t found = call->args().size();
-  std::string message = op.name().str() + " takes " + std::to_string(wanted) +
-                        (wanted == 1 ? " argument" : " arguments") + ", found " +
-                        std::to_string(found);
+  Diagnostic diagnostic = wrong_count(op.name().str(), wanted, call);
   for (size_t i = found; i < wanted; ++i)
-    message += (i == found ? ": without " : ", ") + op.inputs()[i].name.str();
-  Diagnostic diagnostic = Diagnostic::error(std::move(message), call->span()).of_rule("A1");
+    diagnostic.message += (i == found ? ": without " : ", ") + op.inputs()[i].name.str();
   if (wanted == 1 && found > 1 && op.inputs()[0].spec.role() == ValueSpec::Role::kTuple) {
     std::string tuple;
     for (size_t i = 0; i < found; ++i)
       tuple += (i == 0 ? "(" : ", ") + source_text(place_of(call, i + 1), 20);
     diagnostic.help("it takes one tuple: " + tuple + ")");
+  } else if (found > wanted && op.attrs_schema() != nullptr &&
+             call->args()[wanted]->is<Literal>() && !op.attrs_schema()->fields.empty()) {
+    diagnostic.help("attributes are given by name: " + op.attrs_schema()->fields[0].name.str() +
+                    "=" + source_text(place_of(call, wanted + 1)));
   }
   diagnostic.note("it is called as " + call_form(op));
   return diagnostic;
@@ -257,16 +266,12 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
   } else if (const auto* func = known->as<FuncType>()) {
     result = func->result();
     if (func->params().size() != args.size()) {
-      size_t wanted = func->params().size();
-      Diagnostic diagnostic = Diagnostic::error(callee_name() + " takes " + std::to_string(wanted) +
-                                                    (wanted == 1 ? " argument" : " arguments") +
-                                                    ", found " + std::to_string(args.size()),
-                                                call->span())
-                                  .of_rule("A1");
+      Diagnostic diagnostic = wrong_count(callee_name(), func->params().size(), call);
       note_definition(diagnostic, callee_expr, args.size());
       sink_.add(std::move(diagnostic));
       solver_.give_up(known);
     }
+    std::optional<Diagnostic> wrong;  // one for all arguments that do not fit
     for (size_t i = 0; i < args.size() && i < func->params().size(); ++i) {
       const TypeRef& param = func->params()[i];
       if (param == types[i]) continue;
@@ -276,6 +281,10 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       Diagnostic diagnostic =
           type_mismatch(solver_, "argument " + std::to_string(i + 1) + " of " + callee_name(),
                         param, types[i], place_of(call, i + 1));
+      if (wrong) {
+        wrong->note(diagnostic.message, diagnostic.span);
+        continue;
+      }
       note_names(diagnostic, solver_, func->params().first(i), [&](size_t k) {
         return DiagnosticNote{
             DiagnosticNote::Kind::kNote,
@@ -283,12 +292,15 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
             place_of(call, k + 1)};
       });
       note_definition(diagnostic, callee_expr, i);
+      wrong = std::move(diagnostic);
+    }
+    if (wrong) {
       const auto* global = callee_expr->as<GlobalVar>();
       if (global != nullptr && group_types_.count(global->name()) != 0 &&
           !fully_annotated(context_.module.function(global->name()))) {
-        diagnostic.help(kAnnotateRecursion);
+        wrong->help(kAnnotateRecursion);
       }
-      sink_.add(std::move(diagnostic));
+      sink_.add(std::move(*wrong));
       constraints_.note_failed_call(call);
       solver_.give_up(known);
     }

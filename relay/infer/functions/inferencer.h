@@ -213,7 +213,7 @@ class Inferencer {
   // ---- Errors (explain.cpp) ----
   /// If a call fails because of an error inside the function, replaces the call's error by that
   /// one, with the calls on the way as notes, if it can be found.
-  void explain_call(const Call* call, const Relation* relation, Diagnostic& diagnostic);
+  void explain_call(const Constraints::FailedCall& failed, Diagnostic& diagnostic);
   /// Notes in a function's errors the call that the instance of a let was made for.
   void note_instance(const FunctionScope& scope);
   /// Hands the diagnostics over to the context.
@@ -253,6 +253,7 @@ class Inferencer {
   std::vector<Name> unknown_;  // functions that are called but do not exist
   std::unordered_map<const TypeVar*, Dim> flexible_names_;
   std::unordered_set<Name> used_names_;
+  std::unordered_set<const Expr*> misused_;  // variables whose wrong use is reported
   std::array<uint32_t, 4> name_counters_{};
   /// Type parameters made here, with the demands of literals on them.
   std::unordered_map<const TypeVar*, std::pair<Numeric, bool>> generated_;

@@ -98,6 +98,8 @@ TypeRef Inferencer::take_deferred(size_t index, const Expr* parent, uint32_t ope
   if (operand == 0 && parent != nullptr && parent->is<Call>()) {
     for (size_t i = before; i < deferred_.size(); ++i)
       deferred_[i].site = static_cast<const Call*>(parent);
+  } else if (const auto* global = callee == nullptr ? nullptr : callee->as<GlobalVar>()) {
+    for (size_t i = before; i < deferred_.size(); ++i) deferred_[i].value = global;
   }
   if (callee != nullptr && (callee->is<Var>() || callee->is<GlobalVar>())) {
     occurrences_.push_back({parent, operand, callee, type});
@@ -216,6 +218,11 @@ void Inferencer::step_simple(Frame& frame) {
       }
       const auto* cell = known->as<RefType>();
       if (cell == nullptr) {
+        const Expr* place = expr->operands()[0].get();
+        if (solver_.has_failed(known) || (place->is<Var>() && !misused_.insert(place).second)) {
+          type = write ? TupleType::make({}) : failed(expr->span());
+          break;
+        }
         sink_.add(Diagnostic::error(std::string(write ? "ref_write" : "ref_read") +
                                         " needs a reference, found " + display(solver_, ref),
                                     place_of(expr, 0)));

@@ -179,11 +179,17 @@ Outcome Constraints::fail(const Constraint& c, std::string message,
 // The demands of a function's scheme fail in many ways at once: this reports one error for each
 // call, with better words once all is known of the arguments.
 void Constraints::report(const Constraint& c, Diagnostic diagnostic) {
-  if (c.site != nullptr) {
-    bool known = std::any_of(failed_calls_.begin(), failed_calls_.end(),
-                             [&](const FailedCall& failed) { return failed.call == c.site; });
+  if (c.site != nullptr || c.value != nullptr) {
+    const Expr* callee = c.site != nullptr ? c.site->callee().get() : c.value;
+    bool known =
+        std::any_of(failed_calls_.begin(), failed_calls_.end(), [&](const FailedCall& failed) {
+          return failed.call == c.site && failed.callee == callee &&
+                 (c.site != nullptr || failed.place == c.span);
+        });
     if (known) return;
-    failed_calls_.push_back({c.site, sink_.diagnostics().size(), c.relation});
+    const Span place = c.site != nullptr ? c.site->span() : c.span;
+    failed_calls_.push_back(
+        {c.site, sink_.diagnostics().size(), c.relation, callee, place, solver_.span()});
   }
   sink_.add(std::move(diagnostic));
 }

@@ -23,11 +23,12 @@ struct Constraint {
   const Operator* op = nullptr;  // null for a relation that a program names
   AttrsRef attrs;
   std::vector<TypeRef> args;
-  const Call* call = nullptr;  // its constant arguments are values that the relation may read
-  int32_t input = -1;          // of a dtype class: the input that needs it
-  const Call* site = nullptr;  // the call of the function whose scheme it came with
-  Span span;                   // where it must hold
-  Span defined;                // where it was written, if it came with the scheme of a function
+  const Call* call = nullptr;        // its constant arguments are values that the relation may read
+  int32_t input = -1;                // of a dtype class: the input that needs it
+  const Call* site = nullptr;        // the call of the function whose scheme it came with
+  const GlobalVar* value = nullptr;  // that function, if it is used as a value instead
+  Span span;                         // where it must hold
+  Span defined;  // where it was written, if it came with the scheme of a function
   State state = State::kPending;
   bool check_only = false;  // belongs to a scheme: only checked here (T6)
   bool instance = false;    // came with a scheme
@@ -84,13 +85,17 @@ class Constraints {
   std::vector<ConstraintId> pending_since(size_t mark) const;
   /// Calls of functions whose schemes cannot hold, each with the place of its error in the sink.
   struct FailedCall {
-    const Call* call;
+    const Call* call;  // null if the function is used as a value
     size_t diagnostic;
     const Relation* relation;  // that does not hold; null if an argument does not fit
+    const Expr* callee;
+    Span place;  // of the call, or of the use as a value
+    Span met;    // what was looked at as it failed
   };
   /// Notes that the last error is about an argument of a call.
   void note_failed_call(const Call* call) {
-    failed_calls_.push_back({call, sink_.diagnostics().size() - 1, nullptr});
+    failed_calls_.push_back(
+        {call, sink_.diagnostics().size() - 1, nullptr, call->callee().get(), call->span(), {}});
   }
   const std::vector<FailedCall>& failed_calls() const { return failed_calls_; }
 

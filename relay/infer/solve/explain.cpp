@@ -114,6 +114,29 @@ const Call* only_call_of(const Function* function, const Relation* relation) {
   return count == 1 && found->span().known() ? found : nullptr;
 }
 
+/// The error of a function whose arguments fit by themselves, or that is used as a value, at its
+/// operator: what is done with it or its result does not fit.
+static void blame_operator(const Constraints::FailedCall& failed, const Function* function,
+                           Diagnostic& diagnostic) {
+  const Call* operation =
+      failed.relation == nullptr ? nullptr : only_call_of(function, failed.relation);
+  if (operation == nullptr) return;
+  const std::string relation = failed.relation->name.str() + ":";
+  if (diagnostic.message.starts_with(relation)) {
+    diagnostic.message.replace(0, relation.size(),
+                               operation->callee()->as<Op>()->op()->name().str() + ":");
+  }
+  diagnostic.span = operation->span();
+  add_path(diagnostic, 1, [&](size_t) {
+    DiagnosticNote note = call_note(source_text(failed.callee), function, {}, failed.place);
+    if (failed.call == nullptr) note.message = "in " + source_text(failed.callee) + ", used here";
+    return note;
+  });
+  const Span site = failed.place;
+  if (failed.met.known() && (failed.met.end() <= site.begin() || failed.met.begin() >= site.end()))
+    diagnostic.note("the types meet here", failed.met);
+}
+
 DiagnosticNote call_note(const std::string& callee, const Function* function,
                          const Substitution& types, Span span) {
   std::string values;
@@ -151,8 +174,8 @@ void add_path(Diagnostic& diagnostic, size_t count,
   notes.insert(notes.end(), helps.begin(), helps.end());
 }
 
-void Inferencer::explain_call(const Call* call, const Relation* relation, Diagnostic& diagnostic) {
-  const Call* outermost = call;
+void Inferencer::explain_call(const Constraints::FailedCall& failed, Diagnostic& diagnostic) {
+  const Call* call = failed.call;
   std::vector<DiagnosticNote> path;  // outermost first
   std::vector<FunctionRef> kept;     // copies that calls below are in
   std::vector<const Expr*> roots = roots_;
@@ -183,13 +206,7 @@ void Inferencer::explain_call(const Call* call, const Relation* relation, Diagno
     if (function->params().size() != scheme->params().size()) return;
     if (std::find(seen.begin(), seen.end(), function) != seen.end()) {
       diagnostic = std::move(original);  // a function that calls itself: there is no end
-      const Call* failing = relation == nullptr ? nullptr : only_call_of(seen[0], relation);
-      if (failing != nullptr) {
-        diagnostic.span = failing->span();
-        add_path(diagnostic, 1, [&](size_t) {
-          return call_note(source_text(outermost->callee().get()), seen[0], {}, outermost->span());
-        });
-      }
+      blame_operator(failed, seen[0], diagnostic);
       return;
     }
     seen.push_back(function);
@@ -216,7 +233,10 @@ void Inferencer::explain_call(const Call* call, const Relation* relation, Diagno
     context_.signatures.erase(Name());
     auto wrong = std::find_if(inner.found_.begin(), inner.found_.end(),
                               [](const Diagnostic& d) { return d.severity == Severity::kError; });
-    if (wrong == inner.found_.end()) return;
+    if (wrong == inner.found_.end()) {
+      if (path.empty()) blame_operator(failed, function, diagnostic);
+      return;
+    }
     path.push_back(call_note(source_text(callee), function, *types, call->span()));
     diagnostic = *wrong;
     add_path(diagnostic, path.size(), [&](size_t i) { return path[path.size() - 1 - i]; });
@@ -251,10 +271,15 @@ void Inferencer::deliver(const std::string& group) {
   found_ = sink_.take();
   of_rule(found_, "T1");
   if (nested_) return;
-  for (const auto& [call, index, relation] : constraints_.failed_calls()) {
-    if (index >= found_.size() || context_.explained == kMaxExplained) break;
+  for (const Constraints::FailedCall& failed : constraints_.failed_calls()) {
+    if (failed.diagnostic >= found_.size() || context_.explained == kMaxExplained) break;
     ++context_.explained;
-    explain_call(call, relation, found_[index]);
+    if (failed.call != nullptr) {
+      explain_call(failed, found_[failed.diagnostic]);
+    } else if (const Function* function =
+                   context_.module.function(failed.callee->as<GlobalVar>()->name())) {
+      blame_operator(failed, function, found_[failed.diagnostic]);
+    }
   }
   for (Diagnostic& diagnostic : found_) {
     // Several calls may lead to one place.

@@ -72,9 +72,13 @@ TypeRef infer_product(const RelationCall& call, std::vector<Dim> batch, bool tra
   Dim inner_a = a.dims[a.rank() - (transpose_a ? 2 : 1)];
   Dim inner_b = b.dims[b.rank() - (transpose_b ? 1 : 2)];
   Dim columns = b.dims[b.rank() - (transpose_b ? 2 : 1)];
-  call.require_equal(inner_a, inner_b,
-                     "the inner extents of " + shape_str(a.dims) + " and " + shape_str(b.dims) +
-                         " differ: " + inner_a.str() + " and " + inner_b.str());
+  std::string message = "the inner extents of " + shape_str(a.dims) + " and " + shape_str(b.dims) +
+                        " differ: " + inner_a.str() + " and " + inner_b.str();
+  if (inner_a == columns) {
+    message += std::string("; transpose_b=") + (transpose_b ? "False" : "True") +
+               " takes the second one the other way round";
+  }
+  call.require_equal(inner_a, inner_b, message);
   if (units) {
     call.require_equal(columns, Dim(*units),
                        "units is " + std::to_string(*units) + ", the operand " + shape_str(b.dims) +
