@@ -93,7 +93,8 @@ _FORMAT = "relay-json 1"
 def save_json(node: Any) -> str:
     """A program, type or container of such as JSON text that `load_json` reads.
 
-    Modules are stored as program text, everything else as Relay's pickle. TVM's own files are another format.
+    Modules are stored as program text, everything else as Relay's pickle. TVM's own files are another format, which
+    `load_json` reads as well.
     """
     if isinstance(node, _relay.IRModule):
         return json.dumps({"format": _FORMAT, "module": node.astext()})
@@ -121,16 +122,22 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load_json(json_str: str) -> Any:
-    """The object that `save_json` wrote. Raises RelayError for other documents, TVM's own among them."""
+    """The object that `save_json` wrote, here or in TVM: of TVM's documents, modules and functions of Relay.
+
+    Raises RelayError for other documents.
+    """
     import io
 
     try:
         document = json.loads(json_str)
     except ValueError as error:
         raise _relay.RelayError(f"this is no JSON document: {error}") from None
+    if isinstance(document, dict) and "nodes" in document:
+        from . import _tvm_json
+
+        return _tvm_json.read(document)
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        what = "TVM's own format" if isinstance(document, dict) and "nodes" in document else "another format"
-        raise _relay.RelayError(f"the document is of {what}; load_json reads what save_json of this package wrote ({_FORMAT})")
+        raise _relay.RelayError(f"the document is of another format; load_json reads what save_json wrote, here ({_FORMAT}) or in TVM")
     if "module" in document:
         return _relay.parse(document["module"], "json")
     try:
