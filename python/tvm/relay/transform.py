@@ -14,7 +14,7 @@ from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Co
 from .. import _absent
 from .._submodules import submodule
 from ..ir.module import from_expr as module_of
-from ..ir.op import Op as _op
+from ..ir.op import _attached
 from ..target import Target
 from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
 from . import origins as _origins
@@ -99,8 +99,7 @@ def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
     attributes, arguments, their types and the layouts, it gives the call.
     """
     layouts = {str(name): [str(text) for text in texts] for name, texts in desired_layouts.items()}
-    hooks = {name: _op.get(name).get_attr("FTVMConvertOpLayout") for name in layouts}  # type: ignore[attr-defined]
-    own = {name: hook for name, hook in hooks.items() if hook is not None}
+    own = {name: _attached[name, "FTVMConvertOpLayout"][1] for name in layouts if (name, "FTVMConvertOpLayout") in _attached}
     rest = _passes.create("ConvertLayout", desired_layouts={name: texts for name, texts in layouts.items() if name not in own})
     if not own:
         return rest
