@@ -55,7 +55,7 @@ def complete(*words):
     script = relay("completion", "bash") + (
         'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _relay; printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, "bash", "relay", *words], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
 def test_bash_completes_commands():
@@ -78,7 +78,9 @@ def test_bash_completes_values():
 
 def test_bash_completes_files(tmp_path):
     (tmp_path / "program.rly").write_text("")
+    (tmp_path / "my model.rly").write_text("")
     assert complete("run", f"{tmp_path}/pro") == [f"{tmp_path}/program.rly"]
+    assert complete("run", f"{tmp_path}/my") == [f"{tmp_path}/my model.rly"]
 
 
 @pytest.mark.parametrize("form", ["bash", "zsh", "fish"])

@@ -192,7 +192,7 @@ std::string bash_text(const std::vector<CommandEntry>& table) {
       "  elif [[ -n $choices ]]; then\n"
       "    COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\"))\n"
       "  else\n"
-      "    COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+      "    mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
       "  fi\n"
       "}\n"
       "complete -o filenames -F _relay relay\n";
