@@ -154,22 +154,30 @@ std::vector<Dependence> dependence_on(const Computation& computation,
 }
 
 bool is_pointwise_in(const Computation& computation, const std::vector<bool>& inputs) {
-  if (computation.stages.size() != 1 || computation.outputs.size() != 1) return false;
-  const auto* map = std::get_if<Map>(&computation.stages[0].body);
-  if (map == nullptr || map->values.size() != 1) return false;
-  for (const ScalarNode* node : post_order(map->values)) {
-    if (node->kind == ScalarKind::kFold) return false;
-    if (node->kind != ScalarKind::kLoad || !inputs[static_cast<size_t>(node->tensor.index)])
-      continue;
-    const TensorInfo& info = computation.info(node->tensor);
-    if (info.rank() != map->axes.size()) return false;
-    for (size_t d = 0; d < info.rank(); ++d) {
-      const ScalarNode& at = *node->args[d];
-      const bool own = at.kind == ScalarKind::kIndex && at.axis == map->axes[d].id;
-      if (!own || !(info.dims[d] == map->axes[d].extent)) return false;
+  const Map* first = nullptr;
+  for (const Stage& stage : computation.stages) {
+    const auto* map = std::get_if<Map>(&stage.body);
+    if (map == nullptr) return false;
+    if (first == nullptr) first = map;
+    if (map->axes.size() != first->axes.size()) return false;
+    for (size_t d = 0; d < map->axes.size(); ++d) {
+      if (!(map->axes[d].extent == first->axes[d].extent)) return false;
+    }
+    for (const ScalarNode* node : post_order(map->values)) {
+      if (node->kind == ScalarKind::kFold) return false;
+      if (node->kind != ScalarKind::kLoad) continue;
+      if (node->tensor.is_input() && !inputs[static_cast<size_t>(node->tensor.index)]) continue;
+      const TensorInfo& info = computation.info(node->tensor);
+      if (info.rank() != map->axes.size()) return false;
+      for (size_t d = 0; d < info.rank(); ++d) {
+        const ScalarNode& at = *node->args[d];
+        const bool own = at.kind == ScalarKind::kIndex && at.axis == map->axes[d].id;
+        if (!own || !(info.dims[d] == map->axes[d].extent)) return false;
+      }
     }
   }
-  return true;
+  return std::ranges::none_of(computation.outputs,
+                              [](const Output& output) { return output.tensor.is_input(); });
 }
 
 }  // namespace relay::te

@@ -19,8 +19,8 @@ enum class Dependence : uint8_t {
 std::vector<Dependence> dependence_on(const Computation& computation,
                                       const std::vector<bool>& inputs);
 
-/// True if the computation has one output, and its element i depends on element i alone of each
-/// input that is chosen; these have the shape of the output.
+/// True if element i of each output depends on element i alone of each input that is chosen; these
+/// and all outputs have one shape.
 bool is_pointwise_in(const Computation& computation, const std::vector<bool>& inputs);
 
 }  // namespace relay::te

@@ -1,5 +1,7 @@
 """Forward mode: jvp against two reverse passes and against differences, and the forms that it gives."""
 
+import itertools
+
 import numpy as np
 import pytest
 import relay
@@ -107,3 +109,44 @@ def test_refusals():
         relay.jvp("g", mod)
     with pytest.raises(ValueError, match="argnums"):
         relay.jvp("f", mod, argnums=3)
+
+
+THIRD = {
+    "operators": "def @f(%x: float64) -> float64 { sin(%x) * exp(%x * 0.5f64) / (%x * %x + 1f64) }",
+    "vectors": "def @f(%x: float64) -> float64 { let %v = %x * Constant(1.5, (3), float64); sum(sin(%v) / cumsum(%v, axis=0)) }",
+    "branches": "def @f(%x: float64) -> float64 { if (%x > 0.5f64) { power(%x, 3.5f64) * tanh(%x) } else { exp(%x) } }",
+}  # fmt: skip
+
+
+def derivative(mod, name, mode, order):
+    """The derivative of a function of one number, in reverse ("r") or forward mode; its name."""
+    found = f"order{order}"
+    if mode == "r":
+        mod[found] = relay.grad(name, 0, mod)
+        return found
+    mod[f"{found}.along"] = relay.jvp(name, mod, argnums=0)
+    x = relay.var("x", mod[name].params[0].type_annotation)
+    along = relay.GlobalVar(f"{found}.along")(x, relay.const(1.0, "float64"))
+    mod[found] = relay.Function([x], relay.TupleGetItem(along, 1))
+    return found
+
+
+@pytest.mark.parametrize("name", THIRD)
+def test_third_order_in_every_mix(name):
+    found = {}
+    for modes in itertools.product("rf", repeat=3):
+        mod = relay.parse(THIRD[name])
+        last = "f"
+        for order, mode in enumerate(modes):
+            last = derivative(mod, last, mode, order)
+        found["".join(modes)] = float(relay.compile(mod, entry=last)(np.float64(0.7)))
+    run = relay.compile(relay.parse(THIRD[name]), entry="f")
+
+    def at(x):
+        return float(run(np.float64(x)))
+
+    h = 0.02
+    terms = [(-3, 1 / 8), (-2, -1), (-1, 13 / 8), (1, -13 / 8), (2, 1), (3, -1 / 8)]
+    np.testing.assert_allclose(found["rrr"], sum(w * at(0.7 + k * h) for k, w in terms) / h**3, rtol=1e-3)
+    for value in found.values():
+        np.testing.assert_allclose(value, found["rrr"], rtol=1e-10)

@@ -121,35 +121,73 @@ class Tangent {
     return total;
   }
 
-  /// Arguments that are smaller than the result are spread out first.
+  /// The tensors in the result, if all are floats of one shape; else none.
+  std::vector<const TensorType*> results() const {
+    std::vector<const TensorType*> found;
+    bool alike = true;
+    for_each_tensor(given_.call.type(), given_.result, [&](const Type* type, const ExprRef&) {
+      const auto* tensor = type->as<TensorType>();
+      found.push_back(tensor);
+      alike = alike && is_leaf(type) && same_shape(*tensor, *found[0]);
+    });
+    return alike ? found : std::vector<const TensorType*>();
+  }
+
+  static bool same_shape(const TensorType& a, const TensorType& b) {
+    return std::ranges::equal(a.dims(), b.dims());
+  }
+
+  /// The argument and its tangents, spread out to the shape of the result. False if it cannot be.
+  bool spread(size_t i, const TensorType& result, ExprRef& arg, TypeRef& type,
+              Leaves& directions) const {
+    for_each_tensor(type.get(), direction(i),
+                    [&](const Type*, const ExprRef& tangent) { directions.push_back(tangent); });
+    bool same = true;
+    for_each_tensor(type.get(), arg, [&](const Type* tensor, const ExprRef&) {
+      same = same && is_leaf(tensor) && same_shape(*tensor->as<TensorType>(), result);
+    });
+    if (same) return true;
+    const auto* tensor = type->as<TensorType>();
+    if (tensor == nullptr || !num_elements(&result)) return false;
+    arg = spread_to(result, arg);
+    directions[0] = spread_to(result, directions[0]);
+    type = TensorType::make(result.dims(), tensor->dtype());
+    return true;
+  }
+
+  /// Each matrix of derivatives, of a tensor in the result by one in the arguments, is diagonal: a
+  /// gradient for that one alone multiplies by it. Arguments that are smaller are spread out first.
   std::optional<Leaves> pointwise() {
-    const auto* result = given_.call.type()->as<TensorType>();
-    if (result == nullptr) return {};
+    const std::vector<const TensorType*> tensors = results();
+    if (tensors.empty()) return {};
     std::vector<ExprRef> args(given_.args.begin(), given_.args.end());
     std::vector<TypeRef> types = types_;
-    std::vector<ExprRef> directions;
+    std::vector<Leaves> directions(types.size());
     for (const size_t i : active_) {
-      const auto* tensor = types[i]->as<TensorType>();
-      if (tensor == nullptr) return {};
-      directions.push_back(direction(i));
-      const bool same = std::equal(tensor->dims().begin(), tensor->dims().end(),
-                                   result->dims().begin(), result->dims().end());
-      if (same) continue;
-      if (!num_elements(result)) return {};
-      args[i] = spread_to(*result, args[i]);
-      directions.back() = spread_to(*result, directions.back());
-      types[i] = TensorType::make(result->dims(), tensor->dtype());
+      if (!spread(i, *tensors[0], args[i], types[i], directions[i])) return {};
     }
-    const OpCall spread(op_, given_.call.attrs(), types, TypeRef(given_.call.type()));
+    const OpCall call(op_, given_.call.attrs(), types, TypeRef(given_.call.type()));
     const TypeRef type = infer_call_type(op_, types, given_.call.attrs());
-    if (!type || !(type == spread.output())) return {};
-    if (!is_pointwise_in(build_computation(spread), tensors_of(active_))) return {};
-    ExprRef total;
-    for (size_t k = 0; k < active_.size(); ++k) {
-      const ExprRef gradient[] = {directions[k]};
-      total = sum(total, gradients_of({spread, args, given_.result, gradient})[active_[k]]);
+    if (!type || !(type == call.output())) return {};
+    if (!is_pointwise_in(build_computation(call), tensors_of(active_))) return {};
+    Leaves totals(tensors.size());
+    for (const size_t i : active_) {
+      for (size_t leaf = 0; leaf < directions[i].size(); ++leaf) {
+        if (leaf >= given_.tangents[i].size() || !given_.tangents[i][leaf]) continue;
+        for (size_t k = 0; k < totals.size(); ++k) {
+          Leaves gradient(tensors.size());
+          gradient[k] = directions[i][leaf];
+          const ExprRef found = gradients_of({call, args, given_.result, gradient})[i];
+          size_t next = 0;
+          if (!found) continue;
+          for_each_tensor(types[i].get(), found, [&](const Type*, const ExprRef& part) {
+            if (next++ == leaf) totals[k] = sum(totals[k], part);
+          });
+        }
+      }
     }
-    return total ? Leaves{total} : Leaves();
+    const bool any = std::ranges::any_of(totals, [](const ExprRef& one) { return one != nullptr; });
+    return any ? totals : Leaves();
   }
 
   /// The gradient is linear in the gradient that it is given; a gradient of it for that alone is
