@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
       graph::Group group = graph::compose(*function, types);
       codegen::Target isa = codegen::Target::parse(target);
       lower::LowerOptions options;
-      options.vector_bytes = isa.vector_bytes();
+      options.processor = isa.processor;
       lower::Lowered lowered = lower::lower(group.computation, "k", options);
       double bytes = 0;
       for (const auto& kernel : lowered.kernels) {

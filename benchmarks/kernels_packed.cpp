@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
   for (const Problem& problem : problems()) {
     if ((problem.model + " " + problem.text).find(only) == std::string::npos) continue;
     auto packed = lower::packing_of(
-        problem.computation, [](size_t input) { return input == 1; }, target.vector_bytes());
+        problem.computation, [](size_t input) { return input == 1; }, target.processor);
     Compiled plain(problem.computation, target);
     std::unique_ptr<Compiled> ours;
     if (packed) ours = std::make_unique<Compiled>(packed->computation, target);

@@ -401,7 +401,7 @@ void bind_execution(nb::module_& m) {
       "compile",
       [](const Module& module, nb::handle given, const std::string& target,
          std::optional<int> opt_level, std::optional<std::string> entry, int threads, bool cache,
-         nb::handle donate) {
+         nb::handle donate, const std::string& precision) {
         vm::CompileOptions options;
         options.target = codegen::Target::parse(target);
         if (opt_level) {
@@ -410,6 +410,7 @@ void bind_execution(nb::module_& m) {
           options.level = std::min(PassContext::current().opt_level, kMostLevel);
         }
         if (cache) options.cache = codegen::default_cache();
+        if (!precision.empty()) options.precision = *DType::parse(precision);
         Module copy = module;  // which nobody changes meanwhile
         Name name = find_entry(copy, entry.value_or("")).name;
         without_lock([&] { require_typed(copy); });
@@ -430,7 +431,7 @@ void bind_execution(nb::module_& m) {
       },
       nb::arg("mod"), nb::arg("params") = nb::none(), nb::arg("target") = "host",
       nb::arg("opt_level") = nb::none(), nb::arg("entry") = nb::none(), nb::arg("threads") = 0,
-      nb::arg("cache") = true, nb::arg("donate") = nb::tuple(),
+      nb::arg("cache") = true, nb::arg("donate") = nb::tuple(), nb::arg("precision") = "",
       "Compiles a function and what it calls. `params` are constants of the result, by the names "
       "of parameters.");
   m.def(

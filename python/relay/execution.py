@@ -28,6 +28,9 @@ class RunTimeout(RelayError, TimeoutError):
     """A run did not end within its `timeout`."""
 
 
+_PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
+
+
 def _module(program: Any) -> IRModule:
     if isinstance(program, IRModule):
         return program
@@ -45,6 +48,7 @@ def compile(  # noqa: A001 (the verb of the package)
     threads: int = 0,
     cache: bool = True,
     donate: int | str | Sequence[int | str] = (),
+    precision: str | None = None,
 ) -> Executable:
     """Compiles a function of a module (`entry`; `main` by default), and all that it calls, to machine code.
 
@@ -52,7 +56,7 @@ def compile(  # noqa: A001 (the verb of the package)
     are neither copied in nor out. Several threads may call at the same time: the GIL is released while it runs.
 
     `params`: values of parameters, by name, that become constants of the program; do not write to them afterwards.
-    `target`: "host", or "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni" for a program that is saved for other machines.
+    `target`: "host", or "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16" for a program that is saved for other machines.
     `opt_level`: 0 to 4; None stands for the level of the PassContext that this runs in (one above 4 is 4), 3 outside of any.
     `threads`: how many a call uses, the caller's among them; 0 stands for all cores.
     `cache`: whether kernels are looked up in, and put into, the user's cache on disk.
@@ -60,6 +64,9 @@ def compile(  # noqa: A001 (the verb of the package)
     `donate`: positions or names of parameters that callers have no use for after the call, such as weights that a step replaces. Results
     may be written over their arrays, which then hold anything. That goes for arrays that a program of Relay gave; others are left alone.
     A call raises ValueError if another argument shares the memory of such an array.
+
+    `precision`: "bf16" or "fp16" computes products and convolutions of float32 on numbers of bfloat16 or float16 (the pass
+    ToMixedPrecision), with sums of float32. Parameters and results keep their types, constants are converted now. None: as the program says.
 
     The passes run under the current PassContext: its config, instruments, trace, required and disabled passes. What the machine cannot do
     without runs even if it is disabled: InferType, ExpandOps, and FuseOps as at level 0, where each operator is a kernel alone.
@@ -74,8 +81,11 @@ def compile(  # noqa: A001 (the verb of the package)
     level = None if opt_level is None else require_int("opt_level", opt_level, 0, 4)
     donate = [donate] if isinstance(donate, (int, str)) else list(donate)
     count = require_int("threads", threads, 0, _MOST_THREADS)
+    if precision is not None and require_type("precision", precision, str) not in _PRECISIONS:
+        raise ValueError(f"precision is {' or '.join(_PRECISIONS)}, not {shown(precision)}")
     with working("compiling"):
-        return _core.compile(mod, params, target, level, entry, count, bool(cache), donate)
+        narrow = "" if precision is None else _PRECISIONS[precision]
+        return _core.compile(mod, params, target, level, entry, count, bool(cache), donate, narrow)
 
 
 def load(path: str | os.PathLike[str], threads: int = 0) -> Executable:

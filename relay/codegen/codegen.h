@@ -11,12 +11,13 @@
 #include <vector>
 
 #include <relay/lower/loops.h>
+#include <relay/lower/processor.h>
 #include <relay/runtime/kernel.h>
 
 namespace relay::codegen {
 
-/// The instruction set that code is generated for: one of three, from one source, perhaps with
-/// products of small integers.
+/// The processor that code is generated for: one of three instruction sets, from one source,
+/// perhaps with products of small numbers, and the facts that plans are made by.
 struct Target {
   enum class Isa : uint8_t {
     kBaseline /* x86-64 with SSE2 */,
@@ -26,13 +27,16 @@ struct Target {
   Isa isa = Isa::kBaseline;
   /// With AVX-VNNI or AVX-512 VNNI: products of 8 and 16 bits, summed in lanes of 32.
   bool dots = false;
-  int vector_bytes() const;
-  /// "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni".
+  lower::Processor processor{.vector_bytes = 16, .registers = 16};
+  int vector_bytes() const { return static_cast<int>(processor.vector_bytes); }
+  /// "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16".
   std::string_view name() const;
+  /// The name and the facts that code depends on: equal ones give equal code.
+  std::string key() const;
   /// The instructions that code may use besides those of x86-64 and those that these imply, by
   /// LLVM's names.
   std::span<const std::string_view> features() const;
-  /// The best target that this machine runs.
+  /// The best target that this machine runs, with the sizes of its caches.
   static Target host();
   /// The target with a name; "host" too. Throws Error that names the known ones.
   static Target parse(std::string_view name);

@@ -18,7 +18,7 @@ namespace {
 /// The facts besides the kernel that decide about the code.
 std::string key_prefix(const Target& target) {
   return "relay " + std::string(source_hash()) + " abi " + std::to_string(kKernelAbiVersion) +
-         " llvm " + llvm_version() + " target " + std::string(target.name()) + '\n';
+         " llvm " + llvm_version() + " target " + target.key() + '\n';
 }
 
 /// One distinct kernel.

@@ -11,66 +11,78 @@ namespace {
 
 // Each set begins with the one before it.
 constexpr std::string_view kFeatures[] = {
-    "avx2",  "fma",     "f16c",     "bmi",      "bmi2",     "lzcnt",     "popcnt",
-    "movbe", "avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512vnni"};
-constexpr size_t kOfAvx2 = 8, kOfAvx512 = 12;
+    "avx2",  "fma",     "f16c",     "bmi",      "bmi2",     "lzcnt",      "popcnt",
+    "movbe", "avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512vnni", "avx512bf16"};
+constexpr size_t kOfAvx2 = 8, kOfAvx512 = 12, kOfVnni = 13, kOfBfloat16 = 14;
 constexpr std::string_view kFeaturesOfAvx2Vnni[] = {"avx2",  "fma",    "f16c",  "bmi",    "bmi2",
                                                     "lzcnt", "popcnt", "movbe", "avxvnni"};
+
+struct Known {
+  std::string_view name;
+  std::span<const std::string_view> features;
+  Target target;
+};
+constexpr lower::Processor kSse{.vector_bytes = 16, .registers = 16};
+constexpr lower::Processor kYmm{.vector_bytes = 32, .registers = 16};
+constexpr lower::Processor kZmm{};
+constexpr lower::Processor kZmmBfloat16{.bfloat16_pairs = true};
+constexpr std::span kAll(kFeatures);
 // The best one first.
-constexpr Target kTargets[] = {{Target::Isa::kAvx512, true},
-                               {Target::Isa::kAvx512, false},
-                               {Target::Isa::kAvx2, true},
-                               {Target::Isa::kAvx2, false},
-                               {Target::Isa::kBaseline, false}};
+constexpr Known kTargets[] = {
+    {"avx512-bf16", kAll.first(kOfBfloat16), {Target::Isa::kAvx512, true, kZmmBfloat16}},
+    {"avx512-vnni", kAll.first(kOfVnni), {Target::Isa::kAvx512, true, kZmm}},
+    {"avx512", kAll.first(kOfAvx512), {Target::Isa::kAvx512, false, kZmm}},
+    {"avx2-vnni", kFeaturesOfAvx2Vnni, {Target::Isa::kAvx2, true, kYmm}},
+    {"avx2", kAll.first(kOfAvx2), {Target::Isa::kAvx2, false, kYmm}},
+    {"baseline", {}, {Target::Isa::kBaseline, false, kSse}},
+};
+
+const Known& known(const Target& target) {
+  const Known* found = std::ranges::find_if(kTargets, [&](const Known& each) {
+    return each.target.isa == target.isa && each.target.dots == target.dots &&
+           each.target.processor.bfloat16_pairs == target.processor.bfloat16_pairs;
+  });
+  RELAY_CHECK(found != std::end(kTargets), "a target of the table");
+  return *found;
+}
 
 }  // namespace
 
-std::span<const std::string_view> Target::features() const {
-  switch (isa) {
-    case Isa::kBaseline:
-      return {};
-    case Isa::kAvx2:
-      if (dots) return kFeaturesOfAvx2Vnni;
-      return std::span(kFeatures).first(kOfAvx2);
-    case Isa::kAvx512:
-      return dots ? std::span(kFeatures) : std::span(kFeatures).first(kOfAvx512);
-  }
-  RELAY_UNREACHABLE("instruction set");
+std::span<const std::string_view> Target::features() const { return known(*this).features; }
+
+std::string_view Target::name() const { return known(*this).name; }
+
+std::string Target::key() const {
+  std::string text(name());
+  for (int64_t fact : {processor.line_bytes, processor.first_sets, processor.first_ways,
+                       processor.second_bytes, processor.last_bytes})
+    text += ' ' + std::to_string(fact);
+  return text;
 }
 
-int Target::vector_bytes() const {
-  switch (isa) {
-    case Isa::kBaseline:
-      return 16;
-    case Isa::kAvx2:
-      return 32;
-    case Isa::kAvx512:
-      return 64;
-  }
-  RELAY_UNREACHABLE("instruction set");
+Target Target::host() {
+  static const CpuCaches caches = cpu_caches();
+  Target target = std::ranges::find_if(kTargets, [](const Known& each) {
+                    return each.target.runs_here();
+                  })->target;
+  lower::Processor& facts = target.processor;
+  auto take = [](int64_t& fact, int64_t found) { fact = found > 0 ? found : fact; };
+  take(facts.line_bytes, caches.first.line_bytes);
+  take(facts.first_sets, caches.first.sets);
+  take(facts.first_ways, caches.first.ways);
+  take(facts.second_bytes, caches.second.bytes());
+  take(facts.last_bytes, caches.last.bytes());
+  return target;
 }
-
-std::string_view Target::name() const {
-  switch (isa) {
-    case Isa::kBaseline:
-      return "baseline";
-    case Isa::kAvx2:
-      return dots ? "avx2-vnni" : "avx2";
-    case Isa::kAvx512:
-      return dots ? "avx512-vnni" : "avx512";
-  }
-  RELAY_UNREACHABLE("instruction set");
-}
-
-Target Target::host() { return *std::ranges::find_if(kTargets, &Target::runs_here); }
 
 Target Target::parse(std::string_view name) {
   if (name == "host") return host();
-  for (const Target& target : kTargets) {
-    if (target.name() == name) return target;
+  for (const Known& each : kTargets) {
+    if (each.name == name) return each.target;
   }
   throw Error(Diagnostic::error("unknown target '" + std::string(name) + "'")
-                  .help("known are host, baseline, avx2, avx2-vnni, avx512 and avx512-vnni"));
+                  .help("known are host, baseline, avx2, avx2-vnni, avx512, avx512-vnni and "
+                        "avx512-bf16"));
 }
 
 bool Target::runs_here() const { return std::ranges::all_of(features(), cpu_has); }

@@ -23,15 +23,11 @@ using te::ScalarRef;
 using te::TensorId;
 using Names = std::unordered_map<uint32_t, ScalarRef>;
 
-/// A block's part of the tensors between the products stays in the second cache.
-constexpr int64_t kBlockBytes = 512 << 10;
 /// A block has as many rows as tiles of a product need to read its factors seldom, but no more than
 /// give every worker some.
 constexpr int64_t kLeastRows = 24, kMostRows = 96;
 /// Rows beside the cut that a block has at most.
 constexpr int64_t kMostTogether = 16;
-/// Smaller tensors between products stay in a cache as they are.
-constexpr int64_t kWorthBlocks = 4 << 20;
 
 const Map* map_of(const Computation& c, size_t stage) {
   return std::get_if<Map>(&c.stages[stage].body);
@@ -43,8 +39,8 @@ bool has(const std::vector<size_t>& list, size_t value) {
 
 class Chains {
  public:
-  Chains(const Computation& computation, BlocksIf blocks_if)
-      : c_(computation), small_(blocks_if == BlocksIf::kPossible) {
+  Chains(const Computation& computation, const Processor& processor, BlocksIf blocks_if)
+      : c_(computation), processor_(processor), small_(blocks_if == BlocksIf::kPossible) {
     for (size_t s = 0; s < c_.stages.size(); ++s) {
       const Map* map = map_of(c_, s);
       products_.push_back(map != nullptr && is_contraction(*map, c_.num_axes, c_.num_vars));
@@ -237,11 +233,18 @@ class Chains {
     }
     if (rows.is_int() && rows.as_int() * together < kLeastRows) return false;
     const Dim all = bytes * rows * others;
-    if (all.is_int() && all.as_int() < kWorthBlocks) return false;
-    int64_t size = kMostRows;
-    if (bytes.is_int())
-      size = std::clamp(together * (kBlockBytes / std::max<int64_t>(bytes.as_int(), 1)), kLeastRows,
-                        kMostRows);
+    // Smaller tensors between products stay in a cache as they are.
+    if (all.is_int() && all.as_int() < 4 * processor_.second_bytes) return false;
+    // A block's part of them stays in the second cache.
+    const int64_t room = processor_.second_bytes / 2;
+    if (!bytes.is_int()) {
+      const Dim open = open_size(bytes, room, together);
+      chain.size = min(rows, open);
+      chain.count = ceil_div(rows, open);
+      return true;
+    }
+    int64_t size =
+        std::clamp(together * (room / std::max<int64_t>(bytes.as_int(), 1)), kLeastRows, kMostRows);
     // In whole tiles of a product's rows.
     constexpr int64_t kStep = 8;
     auto in_steps = [&](int64_t n) {
@@ -258,7 +261,20 @@ class Chains {
     return true;
   }
 
+  // The indices of a block whose columns a run decides: as many as leave the tensors between the
+  // products in so many bytes, but enough for tiles unless that takes too much scratch.
+  static Dim open_size(Dim bytes, int64_t room, int64_t together) {
+    constexpr int64_t kStep = 8, kMostScratch = 64 << 20;
+    const Dim row = max(bytes, Dim(1));
+    const int64_t step = together > 1 ? 1 : kStep;
+    const Dim near = floor_div(Dim(room), row * step) * Dim(step);
+    const Dim few = min(Dim(std::max<int64_t>(kLeastRows / together, 1)),
+                        max(Dim(1), floor_div(Dim(kMostScratch), row)));
+    return min(Dim(std::max<int64_t>(kMostRows / together, 1)), max(near, few));
+  }
+
   const Computation& c_;
+  const Processor& processor_;
   const bool small_;
   std::vector<bool> products_;
 };
@@ -325,17 +341,18 @@ Computation with_form(Computation changed, const Computation& form, size_t opera
 
 }  // namespace
 
-std::optional<BlockChain> find_blocks(const Computation& computation, BlocksIf blocks_if) {
+std::optional<BlockChain> find_blocks(const Computation& computation, const Processor& processor,
+                                      BlocksIf blocks_if) {
   if (blocks_if == BlocksIf::kNever || computation.stages.size() < 2) return std::nullopt;
-  return Chains(computation, blocks_if).find();
+  return Chains(computation, processor, blocks_if).find();
 }
 
-bool runs_in_blocks(const Computation& computation) {
-  return find_blocks(prepare(computation)).has_value();
+bool runs_in_blocks(const Computation& computation, const Processor& processor) {
+  return find_blocks(prepare(computation), processor).has_value();
 }
 
 Computation with_packed_factors(const Computation& computation, const BlockChain& chain,
-                                int64_t vector_bytes) {
+                                const Processor& processor) {
   std::vector<size_t> factors;
   for (size_t stage : {chain.stages.front(), chain.stages.back()}) {
     std::optional<Contraction> product = contraction_of(computation, stage);
@@ -347,7 +364,7 @@ Computation with_packed_factors(const Computation& computation, const BlockChain
   Computation result = computation;
   for (size_t factor : factors) {
     std::optional<PackedOperand> packed = packing_of(
-        result, [&](size_t input) { return input == factor; }, vector_bytes, /*prepared=*/true);
+        result, [&](size_t input) { return input == factor; }, processor, /*prepared=*/true);
     if (packed && packed->side == PackedOperand::Side::kColumns &&
         packed->packing.stages.size() == 1)
       result = with_form(std::move(packed->computation), packed->packing, factor);

@@ -25,15 +25,16 @@ struct BlockChain {
 /// The first such stages of a prepared computation if no other stage or result needs the tensors
 /// between the products, and running in blocks pays.
 std::optional<BlockChain> find_blocks(const te::Computation& computation,
+                                      const Processor& processor,
                                       BlocksIf blocks_if = BlocksIf::kPays);
 
 /// True if `lower` runs stages of a computation in blocks.
-bool runs_in_blocks(const te::Computation& computation);
+bool runs_in_blocks(const te::Computation& computation, const Processor& processor);
 
 /// The computation with the factors that all blocks read stored as tiles read them (packing.h), by
 /// stages in front.
 te::Computation with_packed_factors(const te::Computation& computation, const BlockChain& chain,
-                                    int64_t vector_bytes);
+                                    const Processor& processor);
 
 /// Columns of the first product that no row of a block sees, as behind a causal mask: leaving out
 /// those after row + `offset` (of the cut) changes nothing.

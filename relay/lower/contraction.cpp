@@ -270,8 +270,8 @@ bool is_better_turned(const Contraction& contraction) {
   return te::affine_offset(load->args, buffer.dims).coefficient(last->id).is_int(1);
 }
 
-bool has_few_columns(const Contraction& contraction, int64_t vector_bytes) {
-  const int64_t lanes = vector_bytes / static_cast<int64_t>(contraction.accumulator.size());
+bool has_few_columns(const Contraction& contraction, const Processor& processor) {
+  const int64_t lanes = processor.lanes(static_cast<int64_t>(contraction.accumulator.size()));
   const auto rows = count(contraction.rows), columns = count(contraction.columns);
   const auto products = count(contraction.folded);
   return columns && *columns <= few_columns(lanes) && rows && *rows >= lanes && products &&

@@ -5,6 +5,7 @@
 #include <span>
 
 #include <relay/lower/loops.h>
+#include <relay/lower/processor.h>
 
 namespace relay::lower {
 
@@ -20,8 +21,8 @@ std::optional<Contraction> match_contraction(std::span<const Buffer> buffers, in
                                              const te::ScalarRef& value, uint32_t num_axes,
                                              uint32_t num_vars);
 
-/// A stage as a contraction over buffers that are the tensors of the computation: inputs first, then
-/// the outputs of stages in order. Nothing if it is none.
+/// A stage as a contraction over buffers that are the tensors of the computation: inputs first,
+/// then the outputs of stages in order. Nothing if it is none.
 std::optional<Contraction> contraction_of(const te::Computation& computation, size_t stage);
 /// The only load below a value; null if there are none or several.
 const te::ScalarNode* only_load(const te::ScalarRef& value);
@@ -34,7 +35,7 @@ Contraction turned(const Contraction& contraction);
 bool is_better_turned(const Contraction& contraction);
 /// True if that is better where the left factor can be packed as a right one: few columns, as those
 /// of a convolution over few pixels, and rows that fill vectors of so many bytes.
-bool has_few_columns(const Contraction& contraction, int64_t vector_bytes);
+bool has_few_columns(const Contraction& contraction, const Processor& processor);
 /// So many columns leave at least half of a vector empty,
 inline int64_t few_columns(int64_t lanes) { return lanes / 2; }
 /// and for shorter sums their results would take longer to store.

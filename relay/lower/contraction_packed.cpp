@@ -28,7 +28,16 @@ DType stored_type(const ScalarRef& value) {
   return small ? node->dtype : DType();
 }
 
-int64_t group_of(const ScalarRef& lhs, const ScalarRef& rhs, DType accumulator) {
+bool is_bfloat16(const ScalarRef& value) {
+  const ScalarNode* node = value.get();
+  while (node->kind == ScalarKind::kCast && node->dtype == kFloat32) node = node->args[0].get();
+  return node->dtype == kBFloat16;
+}
+
+int64_t group_of(const ScalarRef& lhs, const ScalarRef& rhs, DType accumulator,
+                 const Processor& processor) {
+  if (accumulator == kFloat32)
+    return processor.bfloat16_pairs && is_bfloat16(lhs) && is_bfloat16(rhs) ? 2 : 1;
   const DType left = stored_type(lhs), right = stored_type(rhs);
   if (accumulator != kInt32 || !left.valid() || !right.valid()) return 1;
   if (left.bits == 8 && right.bits == 8) return 4;
@@ -36,15 +45,17 @@ int64_t group_of(const ScalarRef& lhs, const ScalarRef& rhs, DType accumulator) 
   return left == kUInt16 || right == kUInt16 ? 1 : 2;
 }
 
-int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors) {
+int64_t tile_rows(DType accumulator, const Processor& processor, int64_t vectors) {
   const bool integer = accumulator.is_integer();
-  const int64_t registers = vector_bytes == 64 ? 32 : 16;
-  int64_t usual = vector_bytes == 64 ? 4 : 2;  // vectors of a panel for many rows
+  const int64_t registers = processor.registers;
+  int64_t usual = processor.vector_bytes == 64 ? 4 : 2;  // vectors of a panel for many rows
   // A line of the panel, one broadcast, and a product where that is no part of the sum.
-  const int64_t others = integer || vector_bytes == 16 ? 2 : 1;
+  const int64_t others = integer || processor.vector_bytes == 16 ? 2 : 1;
   if (vectors > usual) return std::max<int64_t>(1, (registers - others) / vectors - 1);
-  if (vector_bytes == 64) return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
-  if (vector_bytes == 32) return integer ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
+  if (processor.vector_bytes == 64)
+    return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 14;
+  if (processor.vector_bytes == 32)
+    return integer ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
   return integer ? 2 : (vectors == 2 ? 4 : 8);
 }
 
@@ -83,9 +94,9 @@ double cost_of(int64_t rows, int64_t vectors, int64_t width, int64_t limit) {
   return sum;
 }
 
-int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t vector_bytes) {
+int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, const Processor& processor) {
   constexpr int64_t kMany = 1024;
-  const int64_t usual = vector_bytes == 64 ? 4 : 2;
+  const int64_t usual = processor.vector_bytes == 64 ? 4 : 2;
   Dim count = ceil_div(plan.columns.extent, plan.lanes);
   const int64_t vectors = count.is_int() ? count.as_int() : kMany;
   const int64_t rows = plan.rows.extent.is_int() ? plan.rows.extent.as_int() : kMany;
@@ -93,7 +104,7 @@ int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t ve
   double least = 0;
   for (int64_t width = 1; width <= kWidestPanel; ++width) {
     if (width > 1 && width > vectors) break;
-    const int64_t limit = tile_rows(accumulator, vector_bytes, width);
+    const int64_t limit = tile_rows(accumulator, processor, width);
     // Wider ones for as many rows as are one tile: fewer would have little to do with each line.
     if (width > usual && rows > limit) break;
     double cost = cost_of(rows, vectors, width, limit);
@@ -108,29 +119,30 @@ int64_t panel_vectors(const ContractionPlan& plan, DType accumulator, int64_t ve
 /// True if a left factor is packed in lines of a vector, so that it can be read as a right one.
 /// That takes nothing from its tiles where they divide a vector. Few columns are likely where one
 /// open extent says how many there are (windows of sound, steps of a sequence), not for pixels.
-bool read_both_ways(const ContractionPlan& plan, int64_t vector_bytes) {
+bool read_both_ways(const ContractionPlan& plan, const Processor& processor) {
   const auto is_one = [](const te::Axis& axis) { return axis.extent.is_int(1); };
   const std::vector<te::Axis>& columns = plan.columns.axes;
-  return vector_bytes == 64 && !plan.columns.extent.is_int() && plan.rows.extent.is_int() &&
+  return processor.vector_bytes == 64 && !plan.columns.extent.is_int() &&
+         plan.rows.extent.is_int() &&
          std::count_if(columns.begin(), columns.end(), std::not_fn(is_one)) == 1 &&
          plan.rows.extent.as_int() > plan.lanes && plan.lanes % plan.row_tiles.size == 0 &&
          plan.folded.extent.is_int() && plan.folded.extent.as_int() >= kWorthTurning;
 }
 
 /// True if the right factor is so small that it stays in a cache from one run to the next.
-bool fits_caches(const ContractionPlan& plan) {
-  constexpr int64_t kCached = 8 << 20;
+bool fits_caches(const ContractionPlan& plan, const Processor& processor) {
+  const int64_t cached = processor.last_bytes / 2;
   const Dim columns = plan.columns.extent, steps = plan.folded.extent;
   if (!columns.is_int() || !steps.is_int() || !plan.batch.extent.is_int(1)) return false;
-  return columns.as_int() <= kCached && steps.as_int() <= kCached &&
-         columns.as_int() * steps.as_int() * plan.element_bytes <= kCached;
+  return columns.as_int() <= cached && steps.as_int() <= cached &&
+         columns.as_int() * steps.as_int() * plan.rhs_bytes() <= cached;
 }
 
 }  // namespace
 
 std::optional<int64_t> packed_width(const Contraction& contraction, bool columns,
-                                    int64_t vector_bytes) {
-  ContractionPlan plan = plan_contraction(contraction, vector_bytes);
+                                    const Processor& processor) {
+  ContractionPlan plan = plan_contraction(contraction, processor);
   const Factor& factor = columns ? plan.rhs : plan.lhs;
   if (!factor.load || plan.rows.extent.is_int(0) || plan.columns.extent.is_int(0)) {
     return std::nullopt;
@@ -140,30 +152,32 @@ std::optional<int64_t> packed_width(const Contraction& contraction, bool columns
   if (columns) {
     // A single row reads everything once. One stream is twice as fast as many lines at a time where
     // it comes from the caches; what is larger than these is not worth the time to pack it.
-    if (plan.rows.extent.is_int(1) && plan.rhs_direct && !fits_caches(plan)) return std::nullopt;
+    if (plan.rows.extent.is_int(1) && plan.rhs_direct && !fits_caches(plan, processor))
+      return std::nullopt;
     // Vectors would be nearly empty.
     if (plan.columns.extent.is_int() && 2 * plan.columns.extent.as_int() < plan.lanes) {
       return std::nullopt;
     }
-    return plan.lanes * panel_vectors(plan, contraction.accumulator, vector_bytes);
+    return plan.lanes * panel_vectors(plan, contraction.accumulator, processor);
   }
   // Vectors along k read rows in place. Columns left over are worth that beside few vectors.
   constexpr int64_t kFewVectors = 8;
   const bool tail = plan.tail > 0 && plan.columns.extent.as_int() <= kFewVectors * plan.lanes;
   if (plan.dots || tail || plan.rows.extent.is_int(1)) return std::nullopt;
-  return read_both_ways(plan, vector_bytes) ? plan.lanes : plan.row_tiles.size;
+  return read_both_ways(plan, processor) ? plan.lanes : plan.row_tiles.size;
 }
 
-bool is_packed_turned(const Contraction& contraction, int64_t vector_bytes) {
-  if (!has_few_columns(contraction, vector_bytes)) return false;
-  const ContractionPlan plan = plan_contraction(turned(contraction), vector_bytes);
+bool is_packed_turned(const Contraction& contraction, const Processor& processor) {
+  if (!has_few_columns(contraction, processor)) return false;
+  const ContractionPlan plan = plan_contraction(turned(contraction), processor);
   return plan.rhs_packed && !plan.rhs.plain;
 }
 
-std::optional<Contraction> for_few_columns(const Contraction& contraction, int64_t vector_bytes) {
-  ContractionPlan plan = plan_contraction(contraction, vector_bytes);
+std::optional<Contraction> for_few_columns(const Contraction& contraction,
+                                           const Processor& processor) {
+  ContractionPlan plan = plan_contraction(contraction, processor);
   if (!plan.lhs_packed || plan.lhs.packed->width != plan.lanes) return std::nullopt;
-  if (!read_both_ways(plan, vector_bytes)) return std::nullopt;
+  if (!read_both_ways(plan, processor)) return std::nullopt;
   return turned(contraction);
 }
 

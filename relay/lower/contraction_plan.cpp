@@ -21,8 +21,8 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Contraction& contraction, int64_t vector_bytes, bool few_rows)
-      : contraction_(contraction), vector_bytes_(vector_bytes), few_rows_(few_rows) {}
+  Planner(const Contraction& contraction, const Processor& processor, bool few_rows)
+      : contraction_(contraction), processor_(processor), few_rows_(few_rows) {}
 
   ContractionPlan run() {
     plan_.batch = AxisGroup(contraction_.batch);
@@ -31,7 +31,7 @@ class Planner {
     plan_.folded = AxisGroup(contraction_.folded);
     plan_.num_vars = contraction_.num_vars;
     plan_.element_bytes = static_cast<int64_t>(contraction_.accumulator.size());
-    plan_.lanes = vector_bytes_ / plan_.element_bytes;
+    plan_.lanes = processor_.lanes(plan_.element_bytes);
     choose_group();
     plan_.lhs = factor(contraction_.lhs, plan_.rows);
     plan_.rhs = factor(contraction_.rhs, plan_.columns);
@@ -46,12 +46,13 @@ class Planner {
   void choose_group() {
     const DType sum = contraction_.accumulator;
     plan_.lhs_type = plan_.rhs_type = sum;
-    if (!plan_.folded.extent.is_int()) return;
-    plan_.group = group_of(contraction_.lhs, contraction_.rhs, sum);
+    if (!plan_.folded.extent.is_int() && !sum.is_float()) return;
+    plan_.group = group_of(contraction_.lhs, contraction_.rhs, sum, processor_);
     if (plan_.group == 1) return;
     const bool bytes = plan_.group == 4;
-    plan_.lhs_type = bytes ? stored_type(contraction_.lhs) : kInt16;
-    plan_.rhs_type = bytes ? stored_type(contraction_.rhs) : kInt16;
+    const DType words = sum.is_float() ? kBFloat16 : kInt16;
+    plan_.lhs_type = bytes ? stored_type(contraction_.lhs) : words;
+    plan_.rhs_type = bytes ? stored_type(contraction_.rhs) : words;
   }
 
   // True if the parts that are no axes are the same throughout a batch.
@@ -89,6 +90,14 @@ class Planner {
     return result;
   }
 
+  // True if a group of k reads a factor's elements as they are, without what widens them.
+  bool is_stored(const ScalarRef& value) const {
+    if (!contraction_.accumulator.is_float()) return stored_type(value).valid();
+    const ScalarNode* node = value.get();
+    while (node->kind == ScalarKind::kCast) node = node->args[0].get();
+    return node->kind == ScalarKind::kLoad && node->dtype == kBFloat16;
+  }
+
   // `group`: the rows or the columns.
   Factor factor(const ScalarRef& value, const AxisGroup& group) {
     Factor result;
@@ -104,7 +113,7 @@ class Planner {
     result.var = plan_.num_vars++;
     result.of_load = of_load;
     result.plain = result.load && result.load->conditions.empty() &&
-                   (loads[0] == value || (plan_.group > 1 && stored_type(value).valid()));
+                   (loads[0] == value || (plan_.group > 1 && is_stored(value)));
     return result;
   }
 
@@ -216,15 +225,15 @@ class Planner {
       along_columns = plan_.columns.stride_of(rhs.load->offset);
     }
     bool contiguous = along_columns && along_columns->is_int(1);
-    bool masks = vector_bytes_ > 16 || floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
+    bool masks =
+        processor_.vector_bytes > 16 || floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
     plan_.rhs_direct =
         rhs.plain && contiguous && along_k && masks && (read_once() || stays_near(*along_k));
     if (plan_.rhs_direct) plan_.rhs_step = along_k;
     plan_.transpose = !plan_.rhs_direct && rhs.load && rhs.load->conditions.empty() &&
                       !contiguous && along_k && along_k->is_int(1);
-    plan_.dots =
-        plan_.transpose && rhs.plain && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
-        (few_rows_ || (plan_.rows.extent.is_int() && plan_.rows.extent.as_int() <= kFewRows));
+    plan_.dots = plan_.transpose && rhs.plain && plan_.lhs_direct && plan_.lhs_step->is_int(1) &&
+                 has_few_rows();
     if (plan_.dots) {
       plan_.transpose = false;
       plan_.rhs_direct = true;
@@ -246,8 +255,21 @@ class Planner {
     if (!rhs.plain) return;
     std::optional<Dim> along_k = plan_.folded.stride_of(rhs.load->offset);
     std::optional<Dim> along_columns = plan_.columns.stride_of(rhs.load->offset);
+    // Vectors of pairs along k.
+    plan_.dots = plan_.lhs_type == kBFloat16 && along_k && along_k->is_int(1) && plan_.lhs_direct &&
+                 rhs.load->conditions.empty() && has_few_rows();
+    if (plan_.dots) {
+      plan_.rhs_direct = true;
+      plan_.rhs_step = along_k;
+      return;
+    }
     plan_.transpose = !(along_columns && along_columns->is_int(1)) && along_k &&
                       along_k->is_int(1) && rhs.load->dtype == plan_.rhs_type;
+  }
+
+  bool has_few_rows() const {
+    const Dim rows = plan_.rows.extent;
+    return few_rows_ || (rows.is_int() && rows.as_int() <= kFewRows);
   }
 
   // Columns of the right factor that so few rows read are not worth a copy.
@@ -259,10 +281,10 @@ class Planner {
 
   // True if the lines of a panel, one step of k after the other, are still in the first cache when
   // the next rows read them: there must be room for all, and steps of many pages fall on few of its
-  // sets (of 64 lines, 8 deep).
+  // sets.
   bool stays_near(Dim along_k) {
-    constexpr int64_t kLine = FirstCache::kLine, kSets = FirstCache::kSets;
-    constexpr int64_t kWays = FirstCache::kWays, kMostRows = 96;
+    constexpr int64_t kMostRows = 96;
+    const int64_t line = processor_.line_bytes, ways = processor_.first_ways;
     Dim rows = plan_.rows.extent, k = plan_.folded.extent;
     if (!rows.is_int() || !k.is_int() || !along_k.is_int()) return false;
     if (rows.as_int() > kMostRows) return false;
@@ -270,28 +292,29 @@ class Planner {
     // a copy reads it at once.
     if (!plan_.batch.extent.is_int(1)) return false;
     int64_t step = std::abs(along_k.as_int()) * plan_.element_bytes;
-    bool aligned = step % kLine == 0;
+    bool aligned = step % line == 0;
     // Panels may be narrower, if they still are several vectors.
     for (near_width_ = widest();; --near_width_) {
-      int64_t lines = std::max<int64_t>(1, near_width_ * vector_bytes_ / kLine);
-      if (k.as_int() * (lines + (aligned ? 0 : 1)) <= kSets * kWays) break;
+      int64_t lines = std::max<int64_t>(1, near_width_ * processor_.vector_bytes / line);
+      if (k.as_int() * (lines + (aligned ? 0 : 1)) <= processor_.first_sets * ways) break;
       if (near_width_ <= 2) {
         near_width_ = kWidestPanel;
         return false;
       }
     }
-    int64_t sets = aligned ? kSets / std::gcd(kSets, step / kLine) : kSets;
-    return k.as_int() <= 2 * sets * kWays;
+    int64_t sets = processor_.first_sets;
+    if (aligned) sets /= std::gcd(sets, step / line);
+    return k.as_int() <= 2 * sets * ways;
   }
 
   int64_t rows_of(int64_t vectors) const {
-    return tile_rows(contraction_.accumulator, vector_bytes_, vectors);
+    return tile_rows(contraction_.accumulator, processor_, vectors);
   }
-  int64_t widest() const { return vector_bytes_ == 64 ? 4 : 2; }
+  int64_t widest() const { return processor_.vector_bytes == 64 ? 4 : 2; }
 
   // Panels for few rows: wide ones, as far as registers reach.
   int64_t wide_panel(int64_t rows) const {
-    int64_t registers = vector_bytes_ == 64 ? 32 : 16;
+    int64_t registers = processor_.registers;
     if (rows > rows_of(widest())) return 0;
     return std::clamp<int64_t>((registers - 1) / (rows + 1), 1, 8);
   }
@@ -311,7 +334,7 @@ class Planner {
     constexpr double kLatency = 4, kBytesPerCycle = 48;
     const auto down = static_cast<double>(rows), across = static_cast<double>(vectors);
     return std::max({down * across / 2, (down + across) / 2, kLatency,
-                     across * static_cast<double>(vector_bytes_) / kBytesPerCycle});
+                     across * static_cast<double>(processor_.vector_bytes) / kBytesPerCycle});
   }
 
   // The same for all tiles and for packing.
@@ -357,8 +380,9 @@ class Planner {
     Dim k = plan_.folded.extent;
     int64_t steps = k.is_int() ? std::clamp<int64_t>(k.as_int(), 1, kLongest) : 1024;
     int64_t panel = steps * plan_.panel_columns() * plan_.rhs_bytes();
-    plan_.panels_in_block =
-        plan_.copies_rhs() ? std::clamp<int64_t>((512 << 10) / panel, 1, 16) : 1 << 20;
+    plan_.panels_in_block = plan_.copies_rhs()
+                                ? std::clamp<int64_t>(processor_.second_bytes / 2 / panel, 1, 16)
+                                : 1 << 20;
     if (plan_.panels.pieces.is_int()) {
       plan_.panels_in_block =
           std::clamp<int64_t>(plan_.panels.pieces.as_int(), 1, plan_.panels_in_block);
@@ -466,14 +490,15 @@ class Planner {
   // A large left factor is read from memory once for each block of columns, and from the second
   // cache for the panels in it: several of them, as long as both fit there.
   void choose_column_block() {
-    constexpr int64_t kBlockBytes = 128 << 10, kTasks = 16;
+    constexpr int64_t kTasks = 16;
+    const int64_t block_bytes = processor_.second_bytes / 8;
     Dim k = plan_.folded.extent, rows = plan_.rows.extent, batch = plan_.batch.extent;
     if (!plan_.copies_rhs() || plan_.copies_lhs() || !plan_.one_pass || plan_.dots) return;
     if (!k.is_int() || !rows.is_int() || !plan_.panels.pieces.is_int() || !batch.is_int()) return;
     const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.rhs_bytes();
-    if (rows.as_int() * row_bytes <= 2 * kBlockBytes) return;
+    if (rows.as_int() * row_bytes <= 2 * block_bytes) return;
     const int64_t pieces = plan_.panels.pieces.as_int();
-    int64_t most = std::min(kBlockBytes / (row_bytes * plan_.panel_columns()), pieces);
+    int64_t most = std::min(block_bytes / (row_bytes * plan_.panel_columns()), pieces);
     const int64_t row_blocks =
         (plan_.row_tiles.pieces.as_int() + plan_.tiles_in_block - 1) / plan_.tiles_in_block;
     // Tasks enough for even shares.
@@ -528,6 +553,9 @@ class Planner {
     plan_.main_columns = columns - tail;
   }
 
+  // The most that a panel may have to stay in the second cache beside rows and results.
+  int64_t panel_bytes() const { return processor_.second_bytes / 8 * 5; }
+
   // Passes over k: what is packed shall stay in the second cache.
   void choose_passes() {
     plan_.k_inner = 1;
@@ -547,11 +575,11 @@ class Planner {
     int64_t row_bytes = plan_.panel_columns() * plan_.element_bytes;
     if (!k.is_int()) {
       plan_.one_pass = false;
-      int64_t steps = kPanelBytes / row_bytes;
+      int64_t steps = panel_bytes() / row_bytes;
       plan_.k_block = max(Dim(1), floor_div(Dim(steps), max(Dim(1), plan_.k_inner)));
       return;
     }
-    int64_t passes = (k.as_int() * row_bytes + kPanelBytes - 1) / kPanelBytes;
+    int64_t passes = (k.as_int() * row_bytes + panel_bytes() - 1) / panel_bytes();
     passes = std::clamp<int64_t>(passes, 1, std::max<int64_t>(1, outermost.as_int()));
     plan_.one_pass = passes == 1;
     if (plan_.one_pass) return;
@@ -567,20 +595,19 @@ class Planner {
 
   static constexpr int64_t kFewReads = 18;  // rows
   static constexpr int64_t kLongest = 5120;
-  static constexpr int64_t kPanelBytes = 640 << 10;
 
   const Contraction& contraction_;
   int64_t near_width_ = kWidestPanel;  // vectors of a panel that is read where it is
-  const int64_t vector_bytes_;
+  const Processor& processor_;
   const bool few_rows_;
   ContractionPlan plan_;
 };
 
 }  // namespace
 
-ContractionPlan plan_contraction(const Contraction& contraction, int64_t vector_bytes,
+ContractionPlan plan_contraction(const Contraction& contraction, const Processor& processor,
                                  bool few_rows) {
-  return Planner(contraction, vector_bytes, few_rows).run();
+  return Planner(contraction, processor, few_rows).run();
 }
 
 }  // namespace relay::lower

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <relay/lower/loops.h>
+#include <relay/lower/processor.h>
 #include <relay/tensor_expr/affine.h>
 
 namespace relay::lower {
@@ -69,22 +70,26 @@ std::optional<PackedLoad> packed_load(const te::ScalarRef& load, const Buffer& b
 /// The dtype of the only load of a value that is this load, perhaps cast to wider integers; invalid
 /// for other values and for more than 16 bits.
 DType stored_type(const te::ScalarRef& value);
+/// True if bfloat16 holds each value exactly, because it was one.
+bool is_bfloat16(const te::ScalarRef& value);
 /// Steps of k that are multiplied and added together for factors of these values in a sum of a
 /// dtype: see ContractionPlan::group.
-int64_t group_of(const te::ScalarRef& lhs, const te::ScalarRef& rhs, DType accumulator);
+int64_t group_of(const te::ScalarRef& lhs, const te::ScalarRef& rhs, DType accumulator,
+                 const Processor& processor);
 
 /// How wide the panels should be that a factor (columns: the right one) is packed into; nothing if
 /// tiles read it as well where it is.
 std::optional<int64_t> packed_width(const Contraction& contraction, bool columns,
-                                    int64_t vector_bytes);
+                                    const Processor& processor);
 
 /// True if a contraction with few columns has a left factor that was packed as the right one of the
 /// contraction `turned`.
-bool is_packed_turned(const Contraction& contraction, int64_t vector_bytes);
+bool is_packed_turned(const Contraction& contraction, const Processor& processor);
 
 /// The contraction `turned`, for runs in which it has few columns. Nothing if the number of columns
 /// is known, or if the left factor is not packed so that it can be read both ways.
-std::optional<Contraction> for_few_columns(const Contraction& contraction, int64_t vector_bytes);
+std::optional<Contraction> for_few_columns(const Contraction& contraction,
+                                           const Processor& processor);
 
 /// A load of the epilogue that the tile does for itself.
 struct TileLoad {
@@ -120,7 +125,8 @@ struct ContractionPlan {
   int64_t lanes = 1;          // of a vector of accumulators
   int64_t element_bytes = 4;  // of an accumulator
   /// Steps of k that one instruction multiplies and adds: 4 for factors of 8 bits, 2 for those of
-  /// 16, as int32 sums them. Neighbours in k then lie side by side in panels and in rows.
+  /// 16, as int32 sums them, and for bfloat16 where the processor has such an instruction.
+  /// Neighbours in k then lie side by side in panels and in rows.
   int64_t group = 1;
   DType lhs_type, rhs_type;  // of elements in rows and panels: the accumulator's for groups of 1
   Cut row_tiles;             // of the rows
@@ -153,19 +159,14 @@ struct ContractionPlan {
   bool copies_rhs() const { return !rhs_direct && !rhs_packed; }
 };
 
-/// For vectors of so many bytes: 64 are AVX-512, 32 AVX2, 16 the baseline. With `few_rows`, for at
-/// most kFewRows of them.
-ContractionPlan plan_contraction(const Contraction& contraction, int64_t vector_bytes,
+/// With `few_rows`, for at most kFewRows of them.
+ContractionPlan plan_contraction(const Contraction& contraction, const Processor& processor,
                                  bool few_rows = false);
-/// The first cache, as planning and generating see it: sets of lines.
-struct FirstCache {
-  static constexpr int64_t kLine = 64, kSets = 64, kWays = 8;
-};
 /// Fewer rows do not pay for turning the right factor around.
 inline constexpr int64_t kFewRows = 8;
 
 /// Registers are for tiles of at most so many rows by so many vectors of accumulators.
-int64_t tile_rows(DType accumulator, int64_t vector_bytes, int64_t vectors);
+int64_t tile_rows(DType accumulator, const Processor& processor, int64_t vectors);
 /// How wide a panel can be, in vectors.
 inline constexpr int64_t kWidestPanel = 8;
 

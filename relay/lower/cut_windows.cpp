@@ -120,9 +120,9 @@ std::vector<CutAxis> sliding_axes(const Computation& c, const Map& map, const Sc
 /// Operations of a contraction, and of its parts.
 class Estimate {
  public:
-  Estimate(const Contraction& contraction, int64_t vector_bytes)
+  Estimate(const Contraction& contraction, const Processor& processor)
       : contraction_(contraction),
-        lanes_(static_cast<double>(vector_bytes) /
+        lanes_(static_cast<double>(processor.vector_bytes) /
                static_cast<double>(contraction.accumulator.size())) {}
 
   double uncut() const { return operations({}, {}); }
@@ -188,7 +188,7 @@ class Estimate {
 };
 
 /// Those of the axes that are worth cutting; none if the sum is as good as it is.
-std::vector<CutAxis> worth_cutting(const Computation& c, const Map& map, int64_t vector_bytes,
+std::vector<CutAxis> worth_cutting(const Computation& c, const Map& map, const Processor& processor,
                                    CutIf cut_if) {
   if (map.values.size() != 1) return {};
   const ScalarNode* fold = only_fold(map.values[0]);
@@ -200,7 +200,7 @@ std::vector<CutAxis> worth_cutting(const Computation& c, const Map& map, int64_t
       match_contraction({}, 0, map.axes, map.values[0], c.num_axes, c.num_vars);
   if (!contraction || contraction->rows.empty() || contraction->columns.empty()) return {};
   constexpr double kClearly = 0.85;
-  Estimate estimate(*contraction, vector_bytes);
+  Estimate estimate(*contraction, processor);
   double least = cut_if == CutIf::kCheaper ? kClearly * estimate.uncut()
                                            : std::numeric_limits<double>::infinity();
   std::vector<CutAxis> best;
@@ -406,14 +406,14 @@ class Parts {
 
 }  // namespace
 
-std::optional<Computation> cut_windows(const Computation& computation, int64_t vector_bytes,
+std::optional<Computation> cut_windows(const Computation& computation, const Processor& processor,
                                        CutIf cut_if) {
   std::vector<std::vector<CutAxis>> cuts;
   bool any = false;
   for (const te::Stage& stage : computation.stages) {
     const auto* map = std::get_if<Map>(&stage.body);
     cuts.push_back(map == nullptr ? std::vector<CutAxis>()
-                                  : worth_cutting(computation, *map, vector_bytes, cut_if));
+                                  : worth_cutting(computation, *map, processor, cut_if));
     any = any || !cuts.back().empty();
   }
   if (!any) return std::nullopt;

@@ -125,7 +125,7 @@ class Lowering {
 
   /// Stages that run block by block. They stay as they are if a group has others, too.
   void find_chain(const std::vector<RowGroup>& groups) {
-    std::optional<BlockChain> chain = find_blocks(c_, options_.blocks);
+    std::optional<BlockChain> chain = find_blocks(c_, options_.processor, options_.blocks);
     if (!chain) return;
     for (const RowGroup& group : groups) {
       size_t members = 0;
@@ -275,7 +275,7 @@ Lowered lower(const Computation& computation, const std::string& name,
   if (options.onednn) {
     c = with_onednn(c);
   } else if (!options.prepared) {
-    if (std::optional<Computation> cut = cut_windows(c, options.vector_bytes)) c = std::move(*cut);
+    if (std::optional<Computation> cut = cut_windows(c, options.processor)) c = std::move(*cut);
   }
   c = split_long_folds(c);
   if (std::optional<SharedRow> shared = share_row(c)) {
@@ -295,11 +295,11 @@ Lowered lower(const Computation& computation, const std::string& name,
   constexpr int64_t kSeveral = 4;
   LowerOptions chosen = options;
   if (options.onednn) chosen.blocks = BlocksIf::kNever;
-  std::optional<BlockChain> chain = find_blocks(c, chosen.blocks);
+  std::optional<BlockChain> chain = find_blocks(c, options.processor, chosen.blocks);
   if (!chain) {
     chosen.blocks = BlocksIf::kNever;
   } else if (chain->count.is_int() && chain->count.as_int() >= kSeveral) {
-    c = with_packed_factors(c, *chain, options.vector_bytes);
+    c = with_packed_factors(c, *chain, options.processor);
   }
   return Lowering(std::move(c), name, chosen).run();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <relay/lower/loops.h>
+#include <relay/lower/processor.h>
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::lower {
@@ -54,7 +55,7 @@ struct Lowered {
 enum class BlocksIf : uint8_t { kNever, kPays, kPossible };
 
 struct LowerOptions {
-  int64_t vector_bytes = 64;  // of the target, for choices between templates
+  Processor processor;  // the target's
   /// Computes matrix products and convolutions of float32 by oneDNN, which the machine then needs.
   bool onednn = false;
   bool prepared = false;  // the computation is a result of `prepare`

@@ -42,7 +42,7 @@ std::optional<DraftKernel> lower_contraction(const Job& job) {
   std::optional<Contraction> contraction =
       match_contraction(draft.buffers(), out, map.axes, value, draft.num_axes(), draft.num_vars());
   if (!contraction || reads_once(*contraction)) return std::nullopt;
-  if (is_better_turned(*contraction) || is_packed_turned(*contraction, job.options.vector_bytes))
+  if (is_better_turned(*contraction) || is_packed_turned(*contraction, job.options.processor))
     contraction = turned(*contraction);
   Dim points = 1;
   for (const te::Axis& axis : map.axes) points = points * axis.extent;

@@ -98,7 +98,7 @@ bool is_constant(const ScalarRef& factor, const std::function<bool(size_t input)
 
 std::optional<Operand> operand_of(const Contraction& contraction,
                                   const std::function<bool(size_t input)>& constant,
-                                  size_t num_inputs, int64_t vector_bytes) {
+                                  size_t num_inputs, const Processor& processor) {
   for (auto side : {PackedOperand::Side::kColumns, PackedOperand::Side::kRows}) {
     const bool columns = side == PackedOperand::Side::kColumns;
     const ScalarNode* load = only_load(columns ? contraction.rhs : contraction.lhs);
@@ -108,7 +108,7 @@ std::optional<Operand> operand_of(const Contraction& contraction,
     if (input >= num_inputs || !constant(input)) continue;
     if (reads(other, load->tensor)) continue;
     Operand operand{side, load, AxisGroup(columns ? contraction.columns : contraction.rows)};
-    std::optional<int64_t> width = packed_width(contraction, columns, vector_bytes);
+    std::optional<int64_t> width = packed_width(contraction, columns, processor);
     if (!width) continue;
     operand.width = *width;
     for (const Axis& axis : contraction.batch) {
@@ -117,13 +117,16 @@ std::optional<Operand> operand_of(const Contraction& contraction,
     }
     operand.folded = order_of(contraction.folded, only_load(other), contraction.buffers);
     const AxisGroup folded(contraction.folded);
-    if (folded.extent.is_int())
-      operand.together = group_of(contraction.lhs, contraction.rhs, contraction.accumulator);
+    if (folded.extent.is_int() || contraction.accumulator.is_float())
+      operand.together =
+          group_of(contraction.lhs, contraction.rhs, contraction.accumulator, processor);
     if (operand.together > 1) {
       // One axis of some groups: others are counted through by divisions that move when indices are
       // written anew.
       std::erase_if(operand.folded, [](const Axis& axis) { return axis.extent.is_int(1); });
-      if (operand.folded.size() != 1 || folded.extent.as_int() <= operand.together) continue;
+      if (operand.folded.size() != 1 ||
+          (folded.extent.is_int() && folded.extent.as_int() <= operand.together))
+        continue;
       for (const Axis& axis : contraction.folded)
         if (axis.extent.is_int(1)) operand.single[axis.id] = te::index_constant(0).ref();
     }
@@ -243,11 +246,11 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
 
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
-                                        int64_t vector_bytes, bool prepared) {
+                                        const Processor& processor, bool prepared) {
   if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepared ? computation : prepare(computation);
   if (!prepared) {
-    if (std::optional<te::Computation> cut = cut_windows(c, vector_bytes)) c = std::move(*cut);
+    if (std::optional<te::Computation> cut = cut_windows(c, processor)) c = std::move(*cut);
   }
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
@@ -255,13 +258,13 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
     if (is_better_turned(*contraction)) contraction = turned(*contraction);
     std::optional<Operand> operand;
     // The left factor as the right one, where it alone is constant.
-    if (has_few_columns(*contraction, vector_bytes) &&
+    if (has_few_columns(*contraction, processor) &&
         is_constant(contraction->lhs, constant, c.inputs.size())) {
       Contraction other = turned(*contraction);
-      operand = operand_of(other, constant, c.inputs.size(), vector_bytes);
+      operand = operand_of(other, constant, c.inputs.size(), processor);
       if (operand) contraction = std::move(other);
     }
-    if (!operand) operand = operand_of(*contraction, constant, c.inputs.size(), vector_bytes);
+    if (!operand) operand = operand_of(*contraction, constant, c.inputs.size(), processor);
     if (!operand) continue;
     auto& map = std::get<te::Map>(c.stages[s].body);
     PackedOperand result;

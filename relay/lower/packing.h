@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include <relay/lower/processor.h>
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::lower {
@@ -30,7 +31,7 @@ struct PackedOperand {
 /// computation is such a result.
 std::optional<PackedOperand> packing_of(const te::Computation& computation,
                                         const std::function<bool(size_t input)>& constant,
-                                        int64_t vector_bytes, bool prepared = false);
+                                        const Processor& processor, bool prepared = false);
 
 /// True if some fold reads, through any stages, an input for which `constant` is true: a
 /// computation without such a fold can stay as it is, without a closer look.

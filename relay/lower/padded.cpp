@@ -261,7 +261,7 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
     line = set_line(cut.columns);
   } else {
     set_line(along.rows());
-    align_lines(cut, along, options.vector_bytes / size);
+    align_lines(cut, along, options.processor.lanes(size));
     line = cut.parts * cut.pitch * size;
   }
   if (!plane.down) {
@@ -275,7 +275,7 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
   }
   // Sums of several rows stay in registers beside the weights, fewest lines read in all.
   const int64_t height = down.rows();
-  const int64_t registers = options.vector_bytes == 64 ? 32 : 16;
+  const int64_t registers = options.processor.registers;
   int64_t most = std::clamp<int64_t>(registers - along.taps() * down.taps() - 2, 4, 8);
   if (along.is_open()) most = kOpenRows;  // lines and what is left of them are written out both
   int64_t best = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <relay/lower/processor.h>
 #include <relay/tensor_expr/computation.h>
 
 namespace relay::lower {
@@ -26,7 +27,8 @@ te::Computation isolate_products(const te::Computation& computation);
 /// read data. Nothing if no stage is clearly cheaper so, with vectors of so many bytes; tests ask
 /// for all stages that can be cut.
 enum class CutIf : uint8_t { kCheaper, kPossible };
-std::optional<te::Computation> cut_windows(const te::Computation& computation, int64_t vector_bytes,
+std::optional<te::Computation> cut_windows(const te::Computation& computation,
+                                           const Processor& processor,
                                            CutIf cut_if = CutIf::kCheaper);
 
 /// Long folds of few results in two stages: blocks of a size that follows from the shape alone,

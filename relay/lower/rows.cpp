@@ -102,7 +102,7 @@ int lanes_of(const Space& space, const LowerOptions& options) {
   size_t widest = 1;
   for (const Access& access : space.accesses) widest = std::max(widest, access.dtype.size());
   return static_cast<int>(
-      std::max<int64_t>(options.vector_bytes / static_cast<int64_t>(widest), 1));
+      std::max<int64_t>(options.processor.lanes(static_cast<int64_t>(widest)), 1));
 }
 
 }  // namespace

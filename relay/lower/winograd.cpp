@@ -54,7 +54,7 @@ double direct_cost(const Convolution& conv) {
 }
 
 std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
-                           int64_t vector_bytes) {
+                           const Processor& processor) {
   // A transform of a tile does few operations for each element that it moves.
   constexpr double kTransform = 20;
   constexpr double kMostBytes = 64 << 20;  // of what lies between the steps
@@ -68,7 +68,7 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
   const double tiles =
       images(conv) * static_cast<double>(tiles_of(conv, filtering.tile(), conv.down.result) *
                                          tiles_of(conv, filtering.tile(), conv.along.result));
-  const double lanes = static_cast<double>(vector_bytes) / 4;
+  const double lanes = static_cast<double>(processor.vector_bytes) / 4;
   const double columns = std::ceil(tiles / lanes) * lanes;
   const double between = points * tiles * (channels + out_channels);
   if (between * 4 > kMostBytes) return std::nullopt;
@@ -77,12 +77,12 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
 }
 
 /// The cheapest way; null if none is clearly cheaper than the plain sums.
-const Filtering* cheapest(const Convolution& conv, int64_t vector_bytes) {
+const Filtering* cheapest(const Convolution& conv, const Processor& processor) {
   constexpr double kClearly = 0.85;
   const Filtering* best = nullptr;
   double least = kClearly * direct_cost(conv);
   for (const Filtering* filtering : all_filterings()) {
-    std::optional<double> here = cost(conv, *filtering, vector_bytes);
+    std::optional<double> here = cost(conv, *filtering, processor);
     if (!here || *here >= least) continue;
     least = *here;
     best = filtering;
@@ -299,12 +299,12 @@ class Tiled {
 
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
-                                    int64_t vector_bytes, bool prepared) {
+                                    const Processor& processor, bool prepared) {
   if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepared ? computation : prepare(computation);
   std::optional<Convolution> conv = match_convolution(c, constant);
   if (!conv) return std::nullopt;
-  const Filtering* filtering = cheapest(*conv, vector_bytes);
+  const Filtering* filtering = cheapest(*conv, processor);
   if (filtering == nullptr) return std::nullopt;
   return Tiled(std::move(c), *conv, *filtering).run();
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include <relay/lower/processor.h>
 #include <relay/runtime/ndarray.h>
 #include <relay/runtime/strided.h>
 #include <relay/tensor_expr/computation.h>
@@ -30,6 +31,6 @@ struct Winograd {
 /// sums (docs/numerics.md). `prepared`: the computation itself is ready for `lower`.
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
-                                    int64_t vector_bytes, bool prepared = false);
+                                    const Processor& processor, bool prepared = false);
 
 }  // namespace relay::lower

@@ -45,6 +45,7 @@ constexpr Feature kFeatures[] = {
     {"avx512bw", kSevenB, 30, kZmm, "avx512f"},
     {"avx512vl", kSevenB, 31, kZmm, "avx512f"},
     {"avx512vnni", kSevenC, 11, kZmm, "avx512f"},
+    {"avx512bf16", kSevenOneA, 5, kZmm, "avx512bw"},
 };
 static_assert(std::size(kFeatures) <= 32, "a bit of an unsigned for each");
 
@@ -108,6 +109,26 @@ std::atomic<unsigned>& known() {
 }
 
 }  // namespace
+
+CpuCaches cpu_caches() {
+  // Both makers answer in one form, AMD's by a leaf of its own.
+  constexpr unsigned kIntel = 4, kAmd = 0x8000001du, kMost = 16;
+  constexpr unsigned kInstructions = 2;
+  const bool extended = cpuid(0x80000000u).a >= kAmd && (cpuid(kAmd).a & 0x1f) != 0;
+  CpuCaches caches;
+  for (unsigned part = 0; part < kMost; ++part) {
+    const Leaf leaf = cpuid(extended ? kAmd : kIntel, part);
+    const unsigned kind = leaf.a & 0x1f, level = leaf.a >> 5 & 7;
+    if (kind == 0) break;
+    if (kind == kInstructions) continue;
+    const CpuCache cache{(leaf.b & 0xfff) + int64_t{1}, leaf.c + int64_t{1},
+                         ((leaf.b >> 22) + int64_t{1}) * ((leaf.b >> 12 & 0x3ff) + int64_t{1})};
+    if (level == 1) caches.first = cache;
+    if (level == 2) caches.second = cache;
+    if (level >= 2) caches.last = cache;
+  }
+  return caches;
+}
 
 bool is_cpu_feature(std::string_view feature) { return index_of(feature) >= 0; }
 

@@ -2,6 +2,7 @@
 // saves the registers that they write.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,19 @@ namespace relay {
 /// an unknown name. RELAY_CPU_WITHOUT of the environment, names with commas between them, takes
 /// instructions away, and those that need their registers ("avx" all of AVX2 and AVX-512).
 bool cpu_has(std::string_view feature);
+
+/// A cache of data: so many sets of so many lines.
+struct CpuCache {
+  int64_t line_bytes = 0, sets = 0, ways = 0;
+  int64_t bytes() const { return line_bytes * sets * ways; }
+};
+
+/// The caches of the core that runs this, as the processor describes them; of 0 bytes where it says
+/// nothing. The last one is the second where a core has no more, and may be shared.
+struct CpuCaches {
+  CpuCache first, second, last;
+};
+CpuCaches cpu_caches();
 
 /// True if `cpu_has` knows how to ask the processor.
 bool is_cpu_feature(std::string_view feature);

@@ -389,7 +389,7 @@ void check_inner_loops(const te::Computation& computation, bool packed = false) 
     te::Computation c = computation;
     if (packed) {
       auto operand = lower::packing_of(
-          computation, [](size_t input) { return input == 1; }, target.vector_bytes());
+          computation, [](size_t input) { return input == 1; }, target.processor);
       ASSERT_TRUE(operand.has_value());
       c = operand->computation;
     }

@@ -81,8 +81,9 @@ te::Computation packed_product(const Form& form, Dim m, Dim n, Dim k1, Dim k2) {
   return b.finish();
 }
 
-lower::ContractionPlan plan_of(const te::Computation& computation, int64_t vector_bytes) {
-  return lower::plan_contraction(*contraction_of(computation), vector_bytes);
+lower::ContractionPlan plan_of(const te::Computation& computation,
+                               const lower::Processor& processor) {
+  return lower::plan_contraction(*contraction_of(computation), processor);
 }
 
 // Widths that tiles have and others; whole panels and not.
@@ -160,37 +161,43 @@ TEST(PackedContraction, LongSums) {
 }
 
 // The form is seen, and tiles are as wide as panels.
+lower::Processor with_vectors(int64_t bytes) {
+  return {.vector_bytes = bytes, .registers = bytes == 64 ? 32 : 16};
+}
+
 TEST(PackedContraction, Plans) {
   for (int64_t bytes : {16, 32, 64}) {
+    const lower::Processor processor = with_vectors(bytes);
     const int64_t lanes = bytes / 4;
     for (int64_t vectors : {1, 2, 3, 8}) {
       auto plan =
-          plan_of(packed_product({Side::kColumns, vectors * lanes, 2}, 40, 200, 4, 5), bytes);
+          plan_of(packed_product({Side::kColumns, vectors * lanes, 2}, 40, 200, 4, 5), processor);
       EXPECT_TRUE(plan.rhs_packed);
       EXPECT_FALSE(plan.copies_rhs());
       EXPECT_EQ(plan.panels.size, vectors);
-      EXPECT_LE(plan.row_tiles.size, lower::tile_rows(kFloat32, bytes, vectors));
+      EXPECT_LE(plan.row_tiles.size, lower::tile_rows(kFloat32, processor, vectors));
     }
     // Blocks of 64 rows or a little more, all of one size or nearly.
     for (int64_t rows : {64, 128, 197}) {
-      auto plan = plan_of(packed_product({Side::kColumns, 2 * lanes, 2}, rows, 4000, 40, 5), bytes);
+      auto plan =
+          plan_of(packed_product({Side::kColumns, 2 * lanes, 2}, rows, 4000, 40, 5), processor);
       const int64_t tiles = plan.row_tiles.pieces.as_int(), in_block = plan.tiles_in_block;
       const int64_t blocks = (tiles + in_block - 1) / in_block;
       EXPECT_LE((in_block - 1) * plan.row_tiles.size, 64);
       EXPECT_LT(in_block * blocks - tiles, blocks);
     }
     EXPECT_FALSE(
-        plan_of(packed_product({Side::kColumns, 9 * lanes}, 40, 1000, 4, 5), bytes).rhs_packed);
+        plan_of(packed_product({Side::kColumns, 9 * lanes}, 40, 1000, 4, 5), processor).rhs_packed);
     EXPECT_FALSE(
-        plan_of(packed_product({Side::kColumns, lanes + 1}, 40, 1000, 4, 5), bytes).rhs_packed);
+        plan_of(packed_product({Side::kColumns, lanes + 1}, 40, 1000, 4, 5), processor).rhs_packed);
     for (int64_t rows : {2, 4, 6}) {
-      auto plan = plan_of(packed_product({Side::kRows, rows}, 40, 200, 4, 5), bytes);
+      auto plan = plan_of(packed_product({Side::kRows, rows}, 40, 200, 4, 5), processor);
       EXPECT_TRUE(plan.lhs_packed);
       EXPECT_FALSE(plan.copies_lhs());
       EXPECT_EQ(plan.row_tiles.size, rows);
-      EXPECT_LE(rows, lower::tile_rows(kFloat32, bytes, plan.panels.size));
+      EXPECT_LE(rows, lower::tile_rows(kFloat32, processor, plan.panels.size));
     }
-    EXPECT_FALSE(plan_of(packed_product({Side::kRows, 15}, 40, 200, 4, 5), bytes).lhs_packed);
+    EXPECT_FALSE(plan_of(packed_product({Side::kRows, 15}, 40, 200, 4, 5), processor).lhs_packed);
   }
 }
 
@@ -213,18 +220,18 @@ void check_packing(const te::Computation& computation, Side side, bool same_bits
     SCOPED_TRACE(target.name());
     SCOPED_TRACE(computation.str());
     auto packed = lower::packing_of(
-        computation, [](size_t input) { return input == 1; }, target.vector_bytes());
+        computation, [](size_t input) { return input == 1; }, target.processor);
     ASSERT_TRUE(packed.has_value());
     EXPECT_EQ(packed->input, 1u);
     EXPECT_EQ(packed->side, side);
     EXPECT_FALSE(lower::reads_input(packed->computation, 1));
     EXPECT_FALSE(lower::packing_of(
-                     packed->computation, [](size_t i) { return i == 1; }, target.vector_bytes())
+                     packed->computation, [](size_t i) { return i == 1; }, target.processor)
                      .has_value());
-    const auto plan = plan_of(packed->computation, target.vector_bytes());
+    const auto plan = plan_of(packed->computation, target.processor);
     EXPECT_TRUE(side == Side::kColumns ? plan.rhs_packed : plan.lhs_packed);
     // Where nothing is packed, a few columns past the last vector are sums along k.
-    const auto before = plan_of(computation, target.vector_bytes());
+    const auto before = plan_of(computation, target.processor);
     const bool all_in_vectors = before.main_columns == before.columns.extent;
     Case after{packed->computation, symbols, values};
     Case packing{packed->packing, symbols, values};
@@ -302,7 +309,7 @@ TEST(PackedContraction, PackedFilters) {
 TEST(PackedContraction, NotPacked) {
   auto any = [](const te::Computation& c, size_t input, int64_t bytes = 32) {
     return lower::packing_of(
-               c, [=](size_t i) { return i == input; }, bytes)
+               c, [=](size_t i) { return i == input; }, with_vectors(bytes))
         .has_value();
   };
   EXPECT_TRUE(any(dense(32, 64, 64), 1));

@@ -50,8 +50,7 @@ void check(const te::Computation& computation, int64_t group) {
   const NDArray expected = evaluated(c, inputs);
   for (const codegen::Target& target : targets()) {
     SCOPED_TRACE(target.name());
-    EXPECT_EQ(lower::plan_contraction(*contraction_of(computation), target.vector_bytes()).group,
-              group);
+    EXPECT_EQ(lower::plan_contraction(*contraction_of(computation), target.processor).group, group);
     expect_equal(run_kernel(c, inputs, expected, target), expected);
   }
 }
@@ -153,7 +152,7 @@ TEST(SmallIntegers, PackedWeights) {
         for (const codegen::Target& target : targets()) {
           SCOPED_TRACE(target.name());
           auto packed = lower::packing_of(
-              plain, [](size_t input) { return input == 1; }, target.vector_bytes());
+              plain, [](size_t input) { return input == 1; }, target.processor);
           ASSERT_TRUE(packed.has_value());
           EXPECT_EQ(packed->packing.outputs.size(), 1u);
           std::vector<NDArray> all = inputs;
@@ -161,7 +160,7 @@ TEST(SmallIntegers, PackedWeights) {
           EXPECT_EQ(all.back().shape().back(), 4);
           const Case c{packed->computation, {}, {}};
           const auto plan =
-              lower::plan_contraction(*contraction_of(c.computation), target.vector_bytes());
+              lower::plan_contraction(*contraction_of(c.computation), target.processor);
           EXPECT_TRUE(plan.rhs_packed);
           EXPECT_EQ(plan.group, 4);
           expect_equal(evaluated(c, all), expected);
@@ -176,10 +175,11 @@ TEST(SmallIntegers, PackedWeights) {
 TEST(SmallIntegers, FiltersAreNotPacked) {
   const te::Computation c = conv({1, 5, 9, 8}, {13, 5, 3, 3}, kUInt8, kInt8);
   for (int64_t bytes : {16, 32, 64}) {
+    const lower::Processor processor{.vector_bytes = bytes, .registers = bytes == 64 ? 32 : 16};
     EXPECT_FALSE(lower::packing_of(
-                     c, [](size_t input) { return input == 1; }, bytes)
+                     c, [](size_t input) { return input == 1; }, processor)
                      .has_value());
-    EXPECT_TRUE(lower::plan_contraction(*contraction_of(c), bytes).lhs_direct);
+    EXPECT_TRUE(lower::plan_contraction(*contraction_of(c), processor).lhs_direct);
   }
 }
 

@@ -17,7 +17,8 @@ using lower::Stmt;
 
 std::vector<codegen::Target> targets_here() {
   std::vector<codegen::Target> targets;
-  for (const char* name : {"baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni"}) {
+  for (const char* name :
+       {"baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"}) {
     codegen::Target target = codegen::Target::parse(name);
     if (target.runs_here()) targets.push_back(target);
   }

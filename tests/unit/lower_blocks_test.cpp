@@ -85,7 +85,7 @@ void check(const graph::Group& group, const std::vector<NDArray>& inputs, bool j
   if (symbols || dtype == kFloat64) targets = {codegen::Target::host()};
   for (const codegen::Target& target : targets) {
     SCOPED_TRACE("on " + std::string(target.name()));
-    options.vector_bytes = target.vector_bytes();
+    options.processor = target.processor;
     const Lowered lowered = lower(group.computation, "k", options);
     std::string text;
     int blocks = 0;

@@ -64,7 +64,8 @@ TEST(CutWindows, GroupsOfRanges) {
 /// cannot be cut.
 bool expect_same(const te::Computation& computation, const std::vector<NDArray>& inputs,
                  const testing::SymbolValues& value) {
-  std::optional<te::Computation> cut = cut_windows(prepare(computation), 64, CutIf::kPossible);
+  std::optional<te::Computation> cut =
+      cut_windows(prepare(computation), Processor(), CutIf::kPossible);
   if (!cut) return false;
   SCOPED_TRACE(cut->str());
   cut->verify();

@@ -46,7 +46,7 @@ NDArray transposed(const NDArray& array) {
 
 void check(const Group& group, const NDArray& input, const codegen::Target& target,
            const std::function<int64_t(const TypeVar*)>& symbols = {}) {
-  Lowered lowered = lower(group.computation, "k", {.vector_bytes = target.vector_bytes()});
+  Lowered lowered = lower(group.computation, "k", {.processor = target.processor});
   relay::testing::RunnableGroups native({std::move(lowered)}, target);
   for (int workers : {1, 3}) {
     EXPECT_TRUE(bit_equal(native.run(0, std::vector<NDArray>{input}, workers, symbols)[0],

@@ -58,6 +58,7 @@ void add_compile(CLI::App& app, Context& context) {
   add_target_option(*command, options->native);
   add_level_option(*command, options->native);
   add_winograd_option(*command, options->native);
+  add_precision_option(*command, options->native);
   options->native.to_be_saved = true;
   command->add_flag(
       "--onednn", options->native.onednn,

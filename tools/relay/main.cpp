@@ -176,6 +176,7 @@ int run_command(int argc, const char* const* argv) {
   add_explain(app, context);
   add_explain_program(app, context);
   add_explore(app, context);
+  add_machine(app, context);
   add_new_pass(app, context);
   add_serve(app, context);
   add_match(app, context);

@@ -56,6 +56,11 @@ const vm::Entry& find_model_entry(const vm::Executable& executable, const std::s
   throw Error("the model has no function @" + name + "; it has " + names);
 }
 
+DType precision_of(const NativeOptions& options) {
+  if (options.precision.empty()) return {};
+  return options.precision == "bf16" ? kBFloat16 : kFloat16;
+}
+
 }  // namespace
 
 void add_target_option(CLI::App& command, NativeOptions& options) {
@@ -63,8 +68,10 @@ void add_target_option(CLI::App& command, NativeOptions& options) {
       .add_option(
           "--target", options.target,
           "Instruction set: host (the default), baseline, avx2 or avx512; the last two with "
-          "products of small integers are avx2-vnni and avx512-vnni.")
-      ->check(CLI::IsMember({"host", "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni"}));
+          "products of small integers are avx2-vnni and avx512-vnni, and those of bfloat16, too, "
+          "avx512-bf16.")
+      ->check(CLI::IsMember(
+          {"host", "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"}));
 }
 
 void add_level_option(CLI::App& command, NativeOptions& options) {
@@ -84,6 +91,14 @@ void add_winograd_option(CLI::App& command, NativeOptions& options) {
       "and round more.");
 }
 
+void add_precision_option(CLI::App& command, NativeOptions& options) {
+  command
+      .add_option("--precision", options.precision,
+                  "Compute products and convolutions of float32 on narrower numbers, bf16 or fp16, "
+                  "with sums of float32; parameters and results keep their types.")
+      ->check(CLI::IsMember({"bf16", "fp16"}));
+}
+
 void add_native_options(CLI::App& command, NativeOptions& options) {
   command
       .add_option("--threads", options.threads,
@@ -94,6 +109,7 @@ void add_native_options(CLI::App& command, NativeOptions& options) {
   add_target_option(command, options);
   add_level_option(command, options);
   add_winograd_option(command, options);
+  add_precision_option(command, options);
   command.add_flag("--onednn", options.onednn,
                    "Compute products and convolutions of float32 by oneDNN instead of generated "
                    "kernels.");
@@ -114,9 +130,10 @@ bool is_model_file(const std::string& path) {
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
                   const NativeOptions& options, Missing missing) {
   if (options.target != NativeOptions().target || options.level != NativeOptions().level ||
-      options.onednn || !options.winograd) {
+      options.onednn || !options.winograd || !options.precision.empty()) {
     throw UsageError(
-        "--target, --opt-level, --no-winograd and --onednn are chosen when a model is compiled");
+        "--target, --opt-level, --no-winograd, --precision and --onednn are chosen when a model is "
+        "compiled");
   }
   Loaded result;
   result.executable =
@@ -143,6 +160,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   compile.level = options.level;
   compile.onednn = options.onednn;
   compile.winograd = options.winograd;
+  compile.precision = precision_of(options);
   if (options.use_cache) compile.cache = codegen::default_cache();
   compile.kernels = kernels;
   compile.late_constants = options.to_be_saved;
@@ -160,6 +178,7 @@ std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
   compile.target = codegen::Target::parse(options.target);
   compile.level = options.level;
   compile.winograd = options.winograd;
+  compile.precision = precision_of(options);
   compile.on_graphs = observer;
   return vm::compile_graphs(specialised, entry, compile);
 }

@@ -22,14 +22,16 @@ struct NativeOptions {
   bool use_cache = true;
   bool onednn = false;
   bool winograd = true;
+  std::string precision;  // of products: bf16, fp16; empty: as the program says
   bool to_be_saved = false;  // and not to be run: CompileOptions::late_constants
 };
 
-/// Adds `--target`, `--opt-level`, `--no-winograd` or all of the options of those who compile and
-/// run to a command.
+/// Adds `--target`, `--opt-level`, `--no-winograd`, `--precision` or all of the options of those who
+/// compile and run to a command.
 void add_target_option(CLI::App& command, NativeOptions& options);
 void add_level_option(CLI::App& command, NativeOptions& options);
 void add_winograd_option(CLI::App& command, NativeOptions& options);
+void add_precision_option(CLI::App& command, NativeOptions& options);
 void add_native_options(CLI::App& command, NativeOptions& options);
 
 /// True if a path names a file that `relay compile` wrote, or such a file comes in for "-".

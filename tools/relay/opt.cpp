@@ -321,10 +321,11 @@ void add_opt(CLI::App& app, Context& context) {
   add_params_option(*command, options->given);
   add_target_option(*command, options->native);
   add_winograd_option(*command, options->native);
+  add_precision_option(*command, options->native);
   for (const char* of_passes : {"--time-passes", "--count-ops", "--dump-passes", "--trace-passes",
                                 "--verify-each", "--rewrite", "--trace-rules"})
     emitted->excludes(command->get_option(of_passes));
-  for (const char* of_kernels : {"--target", "--no-winograd"})
+  for (const char* of_kernels : {"--target", "--no-winograd", "--precision"})
     command->get_option(of_kernels)->needs(emitted);
   command->add_flag("--list", options->list, "List the passes.");
   context.actions[command] = [options, level, &context] {

@@ -33,11 +33,11 @@ std::vector<te::ScalarRef> roots_of(const lower::Contraction& contraction,
 }  // namespace
 
 void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame) {
-  const int64_t vector_bytes = frame.target.vector_bytes();
-  ContractionPlan plan = lower::plan_contraction(contraction, vector_bytes);
-  if (auto turned = lower::for_few_columns(contraction, vector_bytes)) {
+  const lower::Processor& processor = frame.target.processor;
+  ContractionPlan plan = lower::plan_contraction(contraction, processor);
+  if (auto turned = lower::for_few_columns(contraction, processor)) {
     // The number of columns is known at run time only: both ways.
-    ContractionPlan for_few = lower::plan_contraction(*turned, vector_bytes);
+    ContractionPlan for_few = lower::plan_contraction(*turned, processor);
     llvm::Value* columns = frame.dim(plan.columns.extent);
     llvm::Value* few = frame.b.CreateICmpSLE(columns, frame.int64(lower::few_columns(plan.lanes)));
     frame.emit_if(few, [&] { ContractionEmitter(*turned, std::move(for_few), frame).run(); });
@@ -48,7 +48,7 @@ void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame)
   Dim rows = plan.rows.extent;
   if (!rows.is_int() && !plan.dots && !plan.rhs_packed) {
     // The number of rows is known at run time only: both ways.
-    ContractionPlan for_few = lower::plan_contraction(contraction, vector_bytes, /*few_rows=*/true);
+    ContractionPlan for_few = lower::plan_contraction(contraction, processor, /*few_rows=*/true);
     if (for_few.dots || for_few.rhs_direct) {
       llvm::Value* few = frame.b.CreateICmpSLE(frame.dim(rows), frame.int64(lower::kFewRows));
       frame.emit_if(few, [&] { ContractionEmitter(contraction, for_few, frame).run(); });
@@ -228,7 +228,8 @@ llvm::Value* ContractionEmitter::piece_begin(const Cut& cut, Value* number) {
 void ContractionEmitter::run() {
   Dim pass = min(plan_.folded.extent, plan_.k_block * plan_.k_inner);
   if (plan_.one_pass) pass = plan_.folded.extent;
-  Dim pitch = ceil_div(pass, plan_.lanes) * Dim(plan_.lanes);
+  const int64_t steps = plan_.lanes * plan_.group;  // that are turned around together
+  Dim pitch = ceil_div(pass, steps) * Dim(steps);
   int64_t block_rows = plan_.tiles_in_block * plan_.row_tiles.size;
   int64_t block_columns = plan_.panels_in_block * plan_.panel_columns();
   Dim bytes = plan_.element_bytes;

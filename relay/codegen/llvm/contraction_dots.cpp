@@ -1,18 +1,10 @@
 // Contractions: vectors along k, where there are few rows or few columns.
 #include <algorithm>
+#include <bit>
 
 #include <relay/codegen/llvm/contraction_emitter.h>
 
 namespace relay::codegen {
-
-namespace {
-
-/// Lines so many bytes apart fall on one set of the first cache.
-constexpr int64_t kSetPeriod = lower::FirstCache::kSets * lower::FirstCache::kLine;
-/// Bytes that the last cache surely holds.
-constexpr int64_t kCached = 16 << 20;
-
-}  // namespace
 
 llvm::Value* ContractionEmitter::plus(Value* a, Value* b) {
   return c_.accumulator.is_integer() ? b_.CreateAdd(a, b) : b_.CreateFAdd(a, b);
@@ -47,12 +39,15 @@ llvm::Value* ContractionEmitter::join_lanes(std::vector<Value*> vectors) {
 std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const Lines& columns,
                                                         Value* k_count) {
   llvm::Type* wide = accumulator(lanes_);
-  const DType type = c_.accumulator;
+  const DType type = plan_.lhs_type;  // and the columns'
+  const auto elements = static_cast<unsigned>(plan_.lanes * plan_.group);
+  llvm::Type* line_type = widen_type(memory_type(f_.context, type), elements);
   const size_t budget = f_.target.isa == Target::Isa::kAvx512 ? 24 : 8;
   size_t width = 1;  // columns at a time
   while (width < columns.at.size() && width * 2 <= lanes_) width *= 2;
   while (width > 1 && width * std::min<size_t>(rows.at.size(), 3) > budget) width /= 2;
-  if (columns.one_set) width = std::min<size_t>(width, lower::FirstCache::kWays);
+  if (columns.one_set)
+    width = std::min(width, std::bit_floor(static_cast<size_t>(f_.target.processor.first_ways)));
   const size_t height = std::clamp<size_t>(budget / width, 1, 8);
 
   auto load_line = [&](const Lines& lines, size_t i, Value* k, Value* mask) -> Value* {
@@ -60,9 +55,13 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
     llvm::Align align(type.size());
     llvm::Instruction* load =
         mask == nullptr
-            ? static_cast<llvm::Instruction*>(b_.CreateAlignedLoad(wide, at, align))
-            : b_.CreateMaskedLoad(wide, at, align, mask, llvm::Constant::getNullValue(wide));
-    return lines.buffer >= 0 ? f_.annotate(load, lines.buffer) : f_.annotate_scratch(load, kTail);
+            ? static_cast<llvm::Instruction*>(b_.CreateAlignedLoad(line_type, at, align))
+            : b_.CreateMaskedLoad(line_type, at, align, mask,
+                                  llvm::Constant::getNullValue(line_type));
+    Value* loaded =
+        lines.buffer >= 0 ? f_.annotate(load, lines.buffer) : f_.annotate_scratch(load, kTail);
+    if (plan_.group == 1) return loaded;
+    return b_.CreateBitCast(loaded, widen_type(b_.getInt32Ty(), lanes_));
   };
   std::vector<Value*> results(rows.at.size(), nullptr);
   for (size_t column = 0; column < columns.at.size(); column += width) {
@@ -82,14 +81,17 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
           Value* right = load_line(columns, column + j, k, mask);
           for (size_t i = 0; i < down; ++i) {
             llvm::AllocaInst* slot = slots[i * across + j];
-            b_.CreateStore(multiply_add(left[i], right, b_.CreateLoad(wide, slot)), slot);
+            Value* sum = b_.CreateLoad(wide, slot);
+            sum = plan_.group == 1 ? multiply_add(left[i], right, sum)
+                                   : add_bfloat16(left[i], right, sum);
+            b_.CreateStore(sum, slot);
           }
         }
       };
-      Value* rest = b_.CreateURem(k_count, n(plan_.lanes));
+      Value* rest = b_.CreateURem(k_count, n(elements));
       Value* even = b_.CreateSub(k_count, rest);
-      f_.emit_loop(n(0), even, n(plan_.lanes), [&](Value* k) { step(k, nullptr); });
-      f_.emit_if(b_.CreateICmpSGT(rest, n(0)), [&] { step(even, lanes_below(rest, lanes_)); });
+      f_.emit_loop(n(0), even, n(elements), [&](Value* k) { step(k, nullptr); });
+      f_.emit_if(b_.CreateICmpSGT(rest, n(0)), [&] { step(even, lanes_below(rest, elements)); });
       for (size_t i = 0; i < down; ++i) {
         std::vector<Value*> sums;
         for (size_t j = 0; j < width; ++j) {
@@ -120,10 +122,13 @@ void ContractionEmitter::emit_dot_tile(int64_t rows, Value* first_row, Value* fi
   Dim extent = plan_.columns.extent;
   std::optional<Dim> stride = plan_.columns.stride_of(load.offset);
   // More than a cache holds comes from memory, which is busier with many lines at a time.
+  const lower::Processor& processor = f_.target.processor;
   if (stride && stride->is_int() && extent.is_int() && stride->as_int() > 0 &&
-      stride->as_int() <= kCached) {
-    const int64_t distance = stride->as_int() * plan_.element_bytes;
-    right.one_set = distance % kSetPeriod == 0 && extent.as_int() <= kCached / distance;
+      stride->as_int() <= processor.last_bytes) {
+    // Lines so many bytes apart fall on one set of the first cache.
+    const int64_t period = processor.first_sets * processor.line_bytes;
+    const int64_t distance = stride->as_int() * plan_.rhs_bytes();
+    right.one_set = distance % period == 0 && extent.as_int() <= processor.last_bytes / distance;
   }
   int64_t count = plan_.lanes;
   Value* mask = nullptr;

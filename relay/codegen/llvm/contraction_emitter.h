@@ -220,8 +220,10 @@ class ContractionEmitter {
   void prefetch_epilogue(int64_t rows, int64_t vectors, Value* first_row, Value* first_column);
 
   // contraction_groups.cpp: groups of k in one instruction.
-  /// A value of a factor, which small integers were widened for, in the dtype of rows or panels.
+  /// A value of a factor, which small numbers were widened for, in the dtype of rows or panels.
   Value* narrowed(Value* value, DType type);
+  /// Numbers of float32 that were some of bfloat16, as its bits.
+  Value* upper_halves(Value* value);
   /// A panel in lines of groups; `whole`, `window` as for `pack_linear`.
   void pack_groups(Value* number, Value* column, Value* panel, bool whole,
                    const std::optional<Window>& window);
@@ -241,6 +243,8 @@ class ContractionEmitter {
   Value* joined(Value* low, Value* high);
   /// Four rows of 64 bytes, of each number one after the other.
   std::vector<Value*> interleave_bytes(const std::vector<Value*>& rows);
+  /// Writes what is left of k behind whole groups, so many steps.
+  void with_rest(const std::function<void(int64_t steps)>& body);
   /// From columns whose elements follow each other along k.
   void pack_group_columns(Value* first_column, Value* width, Value* strip);
   /// One element of each of a group's rows, next to each other: a lane of an accumulator.
@@ -265,6 +269,7 @@ class ContractionEmitter {
   Value* multiply_add(const RowOfProducts& row, const Products& products, size_t column,
                       Value* sum);
   Value* add_pairs(Value* a, Value* b, Value* sum);
+  Value* add_bfloat16(Value* row, Value* columns, Value* sum);
 
   // contraction_tile.cpp
   void emit_row_tiles(Value* panel, int64_t vectors, Value* first_column);

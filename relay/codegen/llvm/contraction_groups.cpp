@@ -18,17 +18,29 @@ constexpr int64_t kVectorOfBytes = 64;
 
 llvm::Value* ContractionEmitter::narrowed(Value* value, DType type) {
   if (plan_.group == 1) return value;
+  if (type == kBFloat16) return upper_halves(value);
   llvm::Type* to = memory_type(f_.context, type);
   if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
     to = llvm::FixedVectorType::get(to, vector->getNumElements());
   return b_.CreateIntCast(value, to, type.is_signed());
 }
 
+llvm::Value* ContractionEmitter::upper_halves(Value* value) {
+  // Exact: each number was one of bfloat16.
+  constexpr uint64_t kHalf = 16;
+  llvm::Type *words = b_.getInt32Ty(), *halves = b_.getInt16Ty();
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType())) {
+    words = widen_type(words, vector->getNumElements());
+    halves = widen_type(halves, vector->getNumElements());
+  }
+  return b_.CreateTrunc(b_.CreateLShr(b_.CreateBitCast(value, words), kHalf), halves);
+}
+
 void ContractionEmitter::pack_groups(Value* number, Value* column, Value* panel, bool whole,
                                      const std::optional<Window>& window) {
   const int64_t block = plan_.lanes * plan_.group;
   if (plan_.transpose && (ScalarEmitter::has_masked_access(f_.target, plan_.rhs_type.size()) ||
-                          plan_.folded.extent.as_int() % block == 0)) {
+                          floor_mod(plan_.folded.extent, block).is_int(0))) {
     Value* width = mul(panel_vectors(number), n(plan_.lanes));
     f_.emit_loop(n(0), width, n(plan_.lanes), [&](Value* within) {
       Value* strip = element(panel, plan_.rhs_type, mul(within, n(plan_.group)));
@@ -181,9 +193,18 @@ void ContractionEmitter::pack_group_lines(const GroupLines& lines, Value* panel,
                     static_cast<unsigned>(vector_alignment().value()));
     }
   };
-  const int64_t k = plan_.folded.extent.as_int(), rest = k % plan_.group;
-  f_.emit_loop(n(0), n(k / plan_.group), n(1), [&](Value* group) { join(group, plan_.group); });
-  if (rest > 0) join(n(k / plan_.group), rest);
+  Value* whole = dim(floor_div(plan_.folded.extent, plan_.group));
+  f_.emit_loop(n(0), whole, n(1), [&](Value* group) { join(group, plan_.group); });
+  with_rest([&](int64_t steps) { join(whole, steps); });
+}
+
+void ContractionEmitter::with_rest(const std::function<void(int64_t steps)>& body) {
+  const Dim rest = floor_mod(plan_.folded.extent, plan_.group);
+  if (rest.is_int(0)) return;
+  if (rest.is_int()) return body(rest.as_int());
+  // Of pairs there can be one.
+  RELAY_CHECK(plan_.group == 2, "steps of k that only a run counts come in pairs");
+  f_.emit_if(b_.CreateICmpNE(dim(rest), n(0)), [&] { body(1); });
 }
 
 void ContractionEmitter::pack_group_columns(Value* first_column, Value* width, Value* strip) {
@@ -199,11 +220,11 @@ void ContractionEmitter::pack_group_columns(Value* first_column, Value* width, V
   }
   const auto count = static_cast<unsigned>(plan_.lanes * plan_.group);
   llvm::Type* type = widen_type(memory_type(f_.context, load.dtype), count);
-  auto block = [&](Value* k, int64_t steps) {
+  auto block = [&](Value* k, Value* steps) {
     std::vector<Value*> rows;
     for (Value* line : lines) {
       Value* at = element(line, load.dtype, k);
-      Value* mask = lanes_below(n(steps), count);
+      Value* mask = lanes_below(steps, count);
       llvm::Align align(load.dtype.size());
       llvm::Instruction* loaded =
           mask == nullptr
@@ -213,16 +234,18 @@ void ContractionEmitter::pack_group_columns(Value* first_column, Value* width, V
       rows.push_back(b_.CreateBitCast(loaded, widen_type(b_.getInt32Ty(), lanes_)));
     }
     rows = transpose_block(std::move(rows));
-    const int64_t groups = (steps + plan_.group - 1) / plan_.group;
-    for (int64_t i = 0; i < groups; ++i) {
+    // A panel has room for all.
+    for (int64_t i = 0; i < plan_.lanes; ++i) {
       Value* at = element(strip, plan_.rhs_type, mul(add(k, n(i * plan_.group)), width));
       store_scratch(rows[static_cast<size_t>(i)], at, kPanels,
                     static_cast<unsigned>(vector_alignment().value()));
     }
   };
-  const int64_t k = plan_.folded.extent.as_int(), rest = k % count;
-  f_.emit_loop(n(0), n(k - rest), n(count), [&](Value* at) { block(at, count); });
-  if (rest > 0) block(n(k - rest), rest);
+  const Dim rest = floor_mod(plan_.folded.extent, int64_t{count});
+  Value* even = dim(plan_.folded.extent - rest);
+  f_.emit_loop(n(0), even, n(count), [&](Value* at) { block(at, n(count)); });
+  if (rest.is_int(0)) return;
+  f_.emit_if(b_.CreateICmpNE(dim(rest), n(0)), [&] { block(even, dim(rest)); });
 }
 
 llvm::Value* ContractionEmitter::load_groups(const RightLine& line, Value* at) {
@@ -251,6 +274,7 @@ llvm::Value* ContractionEmitter::load_left_group(const LeftLines& lines, int64_t
 }
 
 bool ContractionEmitter::has_dots() const {
+  if (plan_.lhs_type == kBFloat16) return true;
   return f_.target.dots &&
          (plan_.group == 2 || plan_.lhs_type.is_signed() != plan_.rhs_type.is_signed());
 }
@@ -286,6 +310,7 @@ llvm::Value* ContractionEmitter::multiply_add(const RowOfProducts& row, const Pr
       sum = add_pairs(row.pairs[i], products.pairs[column][i], sum);
     return sum;
   }
+  if (plan_.lhs_type == kBFloat16) return add_bfloat16(row.row, products.columns[column], sum);
   // For bytes the first factor has no sign.
   Value *first = row.row, *second = products.columns[column];
   if (plan_.lhs_type.is_signed()) std::swap(first, second);
@@ -301,6 +326,16 @@ llvm::Value* ContractionEmitter::multiply_add(const RowOfProducts& row, const Pr
                        : llvm::Intrinsic::x86_avx512_vpdpwssd_128;
   }
   return b_.CreateIntrinsic(id, {}, {sum, first, second});
+}
+
+llvm::Value* ContractionEmitter::add_bfloat16(Value* row, Value* columns, Value* sum) {
+  const unsigned bits = lanes_ * kLaneBits;
+  const llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
+                                 : bits == 256 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                               : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
+  auto* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes_);
+  return b_.CreateIntrinsic(id, {},
+                            {sum, b_.CreateBitCast(row, pairs), b_.CreateBitCast(columns, pairs)});
 }
 
 llvm::Value* ContractionEmitter::add_pairs(Value* a, Value* b, Value* sum) {

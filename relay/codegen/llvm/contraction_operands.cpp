@@ -139,7 +139,8 @@ void ContractionEmitter::prefetch(Value* address, Cache into, bool write) {
 ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& line,
                                                              int64_t vectors) {
   // Fewer tiles go through a panel no faster than it comes.
-  constexpr int64_t kFewTiles = 4, kLine = lower::FirstCache::kLine;
+  constexpr int64_t kFewTiles = 4;
+  const int64_t line_bytes = f_.target.processor.line_bytes;
   const Dim pieces = plan_.row_tiles.pieces;
   if (!plan_.rhs_packed || !pieces.is_int() || line.pitch != nullptr) return {};
   const int64_t tiles = pieces.as_int();
@@ -149,7 +150,7 @@ ContractionEmitter::RightLine ContractionEmitter::next_panel(const RightLine& li
   const auto size = static_cast<int64_t>(line.dtype.size());
   const int64_t row_bytes = vectors * plan_.lanes * plan_.group * size;
   int64_t step = size;
-  while (step < kLine && step * tiles < row_bytes) step *= 2;
+  while (step < line_bytes && step * tiles < row_bytes) step *= 2;
   RightLine next = line;
   next.step = n(step / size);
   // With one panel in a block the next pass follows, in the same panel.
@@ -169,7 +170,7 @@ void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, 
     return;
   }
   for (int64_t at = 0; at < vectors * plan_.lanes * plan_.group * size;
-       at += lower::FirstCache::kLine) {
+       at += f_.target.processor.line_bytes) {
     prefetch(element(from, line.dtype, n((kAhead + at) / size)));
   }
 }
@@ -212,7 +213,7 @@ void ContractionEmitter::prefetch_epilogue(int64_t rows, int64_t vectors, Value*
   auto fetch = [&](Value* line, DType dtype, bool write) {
     // Each line of the cache once, and the last vector, which may reach into one more.
     const int64_t size = plan_.lanes * static_cast<int64_t>(dtype.size());
-    const int64_t step = std::max<int64_t>(lower::FirstCache::kLine / size, 1);
+    const int64_t step = std::max<int64_t>(f_.target.processor.line_bytes / size, 1);
     for (int64_t v = 0; v < vectors; v += step)
       prefetch(element(line, dtype, n(v * plan_.lanes)), Cache::kFirst, write);
     if ((vectors - 1) % step != 0)

@@ -113,8 +113,7 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   if (plan_.group > 1) groups = b_.CreateUDiv(groups, n(plan_.group));
   f_.emit_loop(n(0), groups, n(1), [&](Value* k) { step(k, plan_.group); });
   // The last steps, fewer than a group.
-  const int64_t rest = plan_.group > 1 ? plan_.folded.extent.as_int() % plan_.group : 0;
-  if (rest > 0) step(groups, rest);
+  if (plan_.group > 1) with_rest([&](int64_t steps) { step(groups, steps); });
 
   std::vector<std::vector<Value*>> values(static_cast<size_t>(rows));
   for (int64_t i = 0; i < rows * vectors; ++i) {

@@ -6,7 +6,8 @@
 namespace relay::vm {
 std::shared_ptr<const Executable> compile(const Module& module, std::span<const Name> entries,
                                           const CompileOptions& options) {
-  Prepared prepared = prepare(module, entries, options.level, options.warnings);
+  Prepared prepared =
+      prepare(module, entries, options.level, options.warnings, options.precision);
   auto executable = std::make_shared<Executable>();
   ProgramBuilder(prepared, *executable, options).run(entries);
   verify(*executable);
@@ -21,7 +22,8 @@ std::shared_ptr<const Executable> compile(const Module& module, Name entry,
 std::vector<graph::Graph> compile_graphs(const Module& module, Name entry,
                                          const CompileOptions& options) {
   const std::span<const Name> entries(&entry, 1);
-  Prepared prepared = prepare(module, entries, options.level, options.warnings);
+  Prepared prepared =
+      prepare(module, entries, options.level, options.warnings, options.precision);
   Executable executable;
   ProgramBuilder program(prepared, executable, options);
   program.collect(entries);

@@ -9,6 +9,7 @@
 #include <relay/codegen/codegen.h>
 #include <relay/graph/rewrite.h>
 #include <relay/ir/module.h>
+#include <relay/runtime/dtype.h>
 #include <relay/support/diagnostic.h>
 #include <relay/vm/machine/executable.h>
 
@@ -29,6 +30,9 @@ struct CompileOptions {
   /// Allows convolutions in tiles, with fewer operations and more rounding; never below level 3,
   /// nor if the pass context has `relay.winograd` false.
   bool winograd = true;
+  /// bfloat16 or float16: products and convolutions of float32 are computed on numbers of that dtype
+  /// (pass ToMixedPrecision); parameters and results keep their types. Invalid: as the program says.
+  DType precision;
   /// For an executable that is saved and does not run (Executable::late_constants): large constants
   /// that rewrites make are computed while they are written, and their memory serves the next ones.
   bool late_constants = false;

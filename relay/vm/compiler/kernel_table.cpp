@@ -36,7 +36,7 @@ lower::Lowered directly(const graph::WorkRef& work) {
 lower::Lowered KernelTable::lower_work(const graph::WorkRef& work) const {
   if (options_.direct) return directly(work);
   lower::LowerOptions options;
-  options.vector_bytes = options_.target.vector_bytes();
+  options.processor = options_.target.processor;
   options.onednn = options_.onednn;
   options.prepared = work->prepared;
   return lower::lower(work->computation(), work->name, options);

@@ -157,9 +157,22 @@ PassContext context_for(int level, bool& fuse) {
   return context;
 }
 
-Module optimize(const Module& module, std::span<const Name> entries, int level) {
+// Products on narrow floats. Constants become narrow here and now.
+void add_narrowing(DType precision, std::vector<PassRef>& passes, PassContext& context) {
+  if (!precision.valid() || precision == kFloat32) return;
+  constexpr int64_t kSilent = 2;
+  context.set_config("relay.ToMixedPrecision.keep_orig_output_dtype", true);
+  passes.push_back(create_pass("InferType"));
+  passes.push_back(create_pass(
+      "ToMixedPrecision",
+      {{"mixed_precision_type", std::string(precision.name())}, {"missing_op_mode", kSilent}}));
+  passes.push_back(create_pass("InferType"));
+  passes.push_back(create_pass("FoldConstant"));
+}
+
+Module optimize(const Module& module, std::span<const Name> entries, int level, DType precision) {
   bool fuse = true;
-  const PassContext context = context_for(level, fuse);
+  PassContext context = context_for(level, fuse);
   std::vector<PassRef> passes;
   // Expansions make constants and tensors that equal ones on other devices must not be merged with.
   bool devices = uses_devices(module);
@@ -184,6 +197,7 @@ Module optimize(const Module& module, std::span<const Name> entries, int level) 
   passes.push_back(create_pass("InferType"));
   for (PassRef& pass : standard_passes(PassGoal::kMachine, level, context.required_passes))
     passes.push_back(pass);
+  add_narrowing(precision, passes, context);
   plan_all();
   passes.push_back(create_pass("InferType"));
   if (level > 0) passes.push_back(graph_lets_pass());
@@ -209,7 +223,7 @@ std::string Prepared::name_of(const relay::Function* function) const {
 }
 
 Prepared prepare(const Module& module, std::span<const Name> entries, int level,
-                 std::vector<Diagnostic>* warnings) {
+                 std::vector<Diagnostic>* warnings, DType precision) {
   Prepared result;
   PassContext context = PassContext::current_at(level);
   DiagnosticSink sink;
@@ -229,7 +243,7 @@ Prepared prepare(const Module& module, std::span<const Name> entries, int level,
     if (!(rewritten == entry.function))
       wrapped.update_function(entry.name, relay::FunctionRef(rewritten->as<relay::Function>()));
   }
-  result.module = optimize(wrapped, entries, level);
+  result.module = optimize(wrapped, entries, level, precision);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/ir/module.h>
+#include <relay/runtime/dtype.h>
 #include <relay/support/diagnostic.h>
 
 namespace relay::vm {
@@ -20,8 +21,9 @@ struct Prepared {
   bool stops_fusion = false;
   std::string name_of(const relay::Function* function) const;
 };
-/// For these entries; the functions that they do not reach stay. `warnings` may be null.
+/// For these entries; the functions that they do not reach stay. `warnings` may be null;
+/// `precision` as in CompileOptions.
 Prepared prepare(const Module& module, std::span<const Name> entries, int level,
-                 std::vector<Diagnostic>* warnings = nullptr);
+                 std::vector<Diagnostic>* warnings = nullptr, DType precision = {});
 
 }  // namespace relay::vm

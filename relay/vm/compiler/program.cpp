@@ -43,22 +43,22 @@ graph::FormOf form_of(Find find) {
 
 graph::RewriteOptions rewrite_options(const CompileOptions& options, bool stops_fusion) {
   constexpr int kWinogradLevel = 3;
-  const int64_t vector_bytes = options.target.vector_bytes();
+  const lower::Processor processor = options.target.processor;
   graph::RewriteOptions rewrites;
   rewrites.threads = options.threads;
   if (options.onednn) return rewrites;  // which reads its operands as they are
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
-    return lower::packing_of(work.computation(), constant, vector_bytes, work.prepared);
+    return lower::packing_of(work.computation(), constant, processor, work.prepared);
   });
   if (!stops_fusion) {
-    rewrites.runs_in_blocks = [](const te::Computation& computation) {
-      return lower::runs_in_blocks(computation);
+    rewrites.runs_in_blocks = [=](const te::Computation& computation) {
+      return lower::runs_in_blocks(computation, processor);
     };
   }
   if (options.level >= kWinogradLevel && options.winograd &&
       PassContext::current().config_value<bool>(kWinogradKey)) {
     rewrites.winograd_form = form_of([=](const graph::Work& work, const auto& constant) {
-      return lower::winograd_of(work.computation(), constant, vector_bytes, work.prepared);
+      return lower::winograd_of(work.computation(), constant, processor, work.prepared);
     });
   }
   return rewrites;
