@@ -11,9 +11,10 @@ namespace {
 
 // Each set begins with the one before it.
 constexpr std::string_view kFeatures[] = {
-    "avx2",  "fma",     "f16c",     "bmi",      "bmi2",     "lzcnt",      "popcnt",
-    "movbe", "avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512vnni", "avx512bf16"};
-constexpr size_t kOfAvx2 = 8, kOfAvx512 = 12, kOfVnni = 13, kOfBfloat16 = 14;
+    "avx2",       "fma",        "f16c",     "bmi",      "bmi2",     "lzcnt",
+    "popcnt",     "movbe",      "avx512f",  "avx512vl", "avx512bw", "avx512dq",
+    "avx512vnni", "avx512bf16", "amx-tile", "amx-int8", "amx-bf16"};
+constexpr size_t kOfAvx2 = 8, kOfAvx512 = 12, kOfVnni = 13, kOfBfloat16 = 14, kOfAmx = 17;
 constexpr std::string_view kFeaturesOfAvx2Vnni[] = {"avx2",  "fma",    "f16c",  "bmi",    "bmi2",
                                                     "lzcnt", "popcnt", "movbe", "avxvnni"};
 
@@ -26,9 +27,11 @@ constexpr lower::Processor kSse{.vector_bytes = 16, .registers = 16};
 constexpr lower::Processor kYmm{.vector_bytes = 32, .registers = 16};
 constexpr lower::Processor kZmm{};
 constexpr lower::Processor kZmmBfloat16{.bfloat16_pairs = true};
+constexpr lower::Processor kZmmAmx{.bfloat16_pairs = true, .matrix_tiles = true};
 constexpr std::span kAll(kFeatures);
 // The best one first.
 constexpr Known kTargets[] = {
+    {"avx512-amx", kAll.first(kOfAmx), {Target::Isa::kAvx512, true, kZmmAmx}},
     {"avx512-bf16", kAll.first(kOfBfloat16), {Target::Isa::kAvx512, true, kZmmBfloat16}},
     {"avx512-vnni", kAll.first(kOfVnni), {Target::Isa::kAvx512, true, kZmm}},
     {"avx512", kAll.first(kOfAvx512), {Target::Isa::kAvx512, false, kZmm}},
@@ -40,7 +43,8 @@ constexpr Known kTargets[] = {
 const Known& known(const Target& target) {
   const Known* found = std::ranges::find_if(kTargets, [&](const Known& each) {
     return each.target.isa == target.isa && each.target.dots == target.dots &&
-           each.target.processor.bfloat16_pairs == target.processor.bfloat16_pairs;
+           each.target.processor.bfloat16_pairs == target.processor.bfloat16_pairs &&
+           each.target.processor.matrix_tiles == target.processor.matrix_tiles;
   });
   RELAY_CHECK(found != std::end(kTargets), "a target of the table");
   return *found;
@@ -81,8 +85,8 @@ Target Target::parse(std::string_view name) {
     if (each.name == name) return each.target;
   }
   throw Error(Diagnostic::error("unknown target '" + std::string(name) + "'")
-                  .help("known are host, baseline, avx2, avx2-vnni, avx512, avx512-vnni and "
-                        "avx512-bf16"));
+                  .help("known are host, baseline, avx2, avx2-vnni, avx512, avx512-vnni, "
+                        "avx512-bf16 and avx512-amx"));
 }
 
 bool Target::runs_here() const { return std::ranges::all_of(features(), cpu_has); }

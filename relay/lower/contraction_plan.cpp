@@ -247,6 +247,10 @@ class Planner {
     const Factor& rhs = plan_.rhs;
     plan_.lhs_direct =
         plan_.lhs_direct && plan_.lhs_step->is_int(1) && plan_.lhs.load->dtype == plan_.lhs_type;
+    plan_.matrix = has_matrix();
+    // The unit loads rows at an even distance.
+    if (plan_.matrix && plan_.lhs_direct)
+      plan_.lhs_direct = plan_.rows.stride_of(plan_.lhs.load->offset).has_value();
     if (fits_tiles(rhs) && plan_.folded.stride_of(*rhs.packed->step)) {
       plan_.rhs_packed = true;
       plan_.rhs_step = rhs.packed->width * plan_.group;
@@ -259,6 +263,7 @@ class Planner {
     plan_.dots = plan_.lhs_type == kBFloat16 && along_k && along_k->is_int(1) && plan_.lhs_direct &&
                  rhs.load->conditions.empty() && has_few_rows();
     if (plan_.dots) {
+      plan_.matrix = false;
       plan_.rhs_direct = true;
       plan_.rhs_step = along_k;
       return;
@@ -270,6 +275,17 @@ class Planner {
   bool has_few_rows() const {
     const Dim rows = plan_.rows.extent;
     return few_rows_ || (rows.is_int() && rows.as_int() <= kFewRows);
+  }
+
+  // True if the matrix unit takes the factors' numbers and has enough to do.
+  bool has_matrix() const {
+    constexpr int64_t kFewGroups = 8;
+    const Dim rows = plan_.rows.extent;
+    return processor_.matrix_tiles && plan_.lanes == kMatrixRows &&
+           (plan_.group == 4 || plan_.lhs_type == kBFloat16) && !few_rows_ &&
+           plan_.folded.extent.is_int() &&
+           plan_.folded.extent.as_int() >= kFewGroups * plan_.group &&
+           (!rows.is_int() || rows.as_int() >= kFewRows);
   }
 
   // Columns of the right factor that so few rows read are not worth a copy.
@@ -308,6 +324,7 @@ class Planner {
   }
 
   int64_t rows_of(int64_t vectors) const {
+    if (plan_.matrix) return 2 * kMatrixRows;
     return tile_rows(contraction_.accumulator, processor_, vectors);
   }
   int64_t widest() const { return processor_.vector_bytes == 64 ? 4 : 2; }
@@ -473,7 +490,7 @@ class Planner {
     int64_t limit = rows_of(plan_.panels.size);
     // Whatever the number of rows, one kind of tile, however few of its rows there are: the other
     // way to compute the contraction is written out, too.
-    if (joins_panels()) {
+    if (joins_panels() && !plan_.matrix) {
       plan_.fills_tiles = true;
       plan_.heavy_epilogue = true;
       limit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));

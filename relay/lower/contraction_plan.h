@@ -141,6 +141,7 @@ struct ContractionPlan {
   bool transpose = false;       // rhs is contiguous along k
   std::optional<Dim> lhs_step;  // along k, for lhs_direct and lhs_packed
   std::optional<Dim> rhs_step;  // along k, for rhs_direct and rhs_packed
+  bool matrix = false;          // tiles are those of the processor's matrix unit
   bool dots = false;            // few rows, both factors are contiguous along k: vectors along k
   /// The last columns where they would fill a small part of a vector: vectors along k, too.
   int64_t tail = 0;
@@ -167,6 +168,8 @@ inline constexpr int64_t kFewRows = 8;
 
 /// Registers are for tiles of at most so many rows by so many vectors of accumulators.
 int64_t tile_rows(DType accumulator, const Processor& processor, int64_t vectors);
+/// A register of the matrix unit: rows, each of 16 accumulators or of 16 groups of k.
+inline constexpr int64_t kMatrixRows = 16;
 /// How wide a panel can be, in vectors.
 inline constexpr int64_t kWidestPanel = 8;
 

@@ -12,6 +12,8 @@ struct Processor {
   int64_t registers = 32;     // that hold vectors
   /// One instruction adds the products of a pair of bfloat16 to each float32.
   bool bfloat16_pairs = false;
+  /// A matrix unit multiplies tiles of 16 rows of bytes or of bfloat16 (AMX).
+  bool matrix_tiles = false;
 
   int64_t line_bytes = 64;
   int64_t first_sets = 64, first_ways = 8;  // of the first cache, in lines

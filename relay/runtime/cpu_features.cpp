@@ -1,6 +1,8 @@
 #include <relay/runtime/cpu_features.h>
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +13,9 @@
 namespace relay {
 namespace {
 
-enum Word : uint8_t { kOneC, kSevenB, kSevenC, kSevenOneA, kExtendedC, kWords };
+enum Word : uint8_t { kOneC, kSevenB, kSevenC, kSevenD, kSevenOneA, kExtendedC, kWords };
 // Registers that the operating system has to save (XCR0).
-constexpr uint64_t kNone = 0, kYmm = 0x6, kZmm = 0xe6;
+constexpr uint64_t kNone = 0, kYmm = 0x6, kZmm = 0xe6, kTiles = 0x600e6;
 
 struct Feature {
   std::string_view name;
@@ -46,6 +48,9 @@ constexpr Feature kFeatures[] = {
     {"avx512vl", kSevenB, 31, kZmm, "avx512f"},
     {"avx512vnni", kSevenC, 11, kZmm, "avx512f"},
     {"avx512bf16", kSevenOneA, 5, kZmm, "avx512bw"},
+    {"amx-tile", kSevenD, 24, kTiles, "avx512f"},
+    {"amx-int8", kSevenD, 25, kTiles, "amx-tile"},
+    {"amx-bf16", kSevenD, 22, kTiles, "amx-tile"},
 };
 static_assert(std::size(kFeatures) <= 32, "a bit of an unsigned for each");
 
@@ -88,9 +93,15 @@ unsigned without(unsigned features, std::string_view names) {
   return features;
 }
 
+// Linux keeps the matrix unit's registers (8 KiB) for processes that ask, once for all threads.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 unsigned detect() {
-  const unsigned words[kWords] = {cpuid(1).c, cpuid(7).b, cpuid(7).c, cpuid(7, 1).a,
-                                  cpuid(0x80000001u).c};
+  const unsigned words[kWords] = {cpuid(1).c, cpuid(7).b,    cpuid(7).c,
+                                  cpuid(7).d, cpuid(7, 1).a, cpuid(0x80000001u).c};
   const uint64_t saved = saved_registers();
   unsigned features = 0;
   for (size_t i = 0; i < std::size(kFeatures); ++i) {
@@ -99,6 +110,8 @@ unsigned detect() {
         (words[each.word] >> each.bit & 1) != 0 && (saved & each.saved) == each.saved;
     features |= there ? 1u << i : 0u;
   }
+  const auto tiles = 1u << index_of("amx-tile");
+  if ((features & tiles) != 0 && !may_use_tiles()) features &= ~tiles;
   const char* names = std::getenv("RELAY_CPU_WITHOUT");
   return without(features, names != nullptr ? names : "");
 }

@@ -51,7 +51,7 @@ def test_a_model_computes_what_the_reference_does(folder, model):
     reference = results(folder / "eval.npz")
     runs = {}
     for threads in (1, 2):
-        for target in ("baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "host"):
+        for target in ("baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx", "host"):
             path = folder / f"{target}-{threads}.npz"
             done = relay("run", folder / "program.rly", "--params", folder / "weights.npz", "--arg", argument,
                          "--target", target, "--threads", threads, "--output", path)

@@ -162,11 +162,14 @@ TEST(BFloat16Pairs, Instruction) {
     kernel->name = "test";
     kernel->implementation = "contraction";
     kernel->body = *contraction_of(product(few ? 2 : 32, 64, 64, false, few));
-    for (const char* name : {"avx512-bf16", "avx512-vnni", "avx512", "avx2"}) {
+    for (const char* name : {"avx512-amx", "avx512-bf16", "avx512-vnni", "avx512", "avx2"}) {
       SCOPED_TRACE(name);
-      const std::string text =
-          codegen::emit_text(*kernel, codegen::Target::parse(name), codegen::Text::kAssembly);
-      EXPECT_EQ(text.find("vdpbf16ps") != std::string::npos, std::string(name) == "avx512-bf16");
+      const codegen::Target target = codegen::Target::parse(name);
+      const std::string text = codegen::emit_text(*kernel, target, codegen::Text::kAssembly);
+      const bool tiles = target.processor.matrix_tiles && !few;
+      EXPECT_EQ(text.find("tdpbf16ps") != std::string::npos, tiles);
+      EXPECT_EQ(text.find("vdpbf16ps") != std::string::npos,
+                target.processor.bfloat16_pairs && !tiles);
     }
   }
 }

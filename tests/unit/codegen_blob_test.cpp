@@ -197,7 +197,8 @@ TEST(CodegenTarget, NamesAndOrder) {
 TEST(CodegenTarget, WhatCodeMayUseIsWhatIsAskedFor) {
   using ::testing::Contains;
   EXPECT_TRUE(code_features(kBaseline).empty());
-  for (const char* name : {"avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"}) {
+  for (const char* name :
+       {"avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx"}) {
     const Target target = Target::parse(name);
     const std::vector<std::string> all = code_features(target);
     // LLVM's closure, which the machine can be asked for.
@@ -209,7 +210,8 @@ TEST(CodegenTarget, WhatCodeMayUseIsWhatIsAskedFor) {
 }
 
 TEST(CodegenTarget, EachInstructionCounts) {
-  for (const char* name : {"avx512-bf16", "avx512-vnni", "avx512", "avx2-vnni", "avx2"}) {
+  for (const char* name :
+       {"avx512-amx", "avx512-bf16", "avx512-vnni", "avx512", "avx2-vnni", "avx2"}) {
     const Target target = Target::parse(name);
     if (!target.runs_here()) continue;
     for (std::string_view feature : target.features()) {

@@ -55,7 +55,7 @@ void check(const te::Computation& computation, int64_t group) {
   }
 }
 
-te::Computation product(int64_t m, int64_t n, int64_t k, DType left, DType right,
+te::Computation product(Dim m, int64_t n, int64_t k, DType left, DType right,
                         bool transpose_a = false, bool transpose_b = false, int64_t batch = 2) {
   BatchMatmulAttrs attrs;
   attrs.transpose_a = transpose_a;
@@ -141,6 +141,46 @@ TEST(SmallIntegers, Convolutions) {
   }
 }
 
+// Enough for tiles of a matrix unit: of one and two strips of rows, which may overlap, with steps
+// of k that are whole, shorter, or followed by groups for vectors.
+TEST(SmallIntegers, LargeProducts) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{16, 16, 64},
+                         {8, 40, 64},
+                         {13, 20, 100},
+                         {32, 64, 128},
+                         {33, 40, 144},
+                         {20, 70, 300},
+                         {49, 35, 37},
+                         {65, 33, 259}}) {
+    SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k));
+    for (auto [left, right] :
+         {std::pair{kUInt8, kInt8}, {kInt8, kUInt8}, {kInt8, kInt8}, {kUInt8, kUInt8}}) {
+      check(product(m, n, k, left, right), 4);
+      check(product(m, n, k, left, right, true, true), 4);
+    }
+  }
+}
+
+// However many rows there are at run time.
+TEST(SmallIntegers, OpenRows) {
+  const TypeVarRef var = TypeVar::make("m", Kind::kShapeVar);
+  const Dim m = Dim::symbol(var.get());
+  for (bool turned : {false, true}) {
+    const te::Computation computation = product(m, 40, 68, kUInt8, kInt8, turned, false, 1);
+    for (int64_t rows : {1, 7, 15, 16, 17, 31, 32, 33, 47, 48, 50, 70}) {
+      SCOPED_TRACE(std::to_string(rows) + " rows");
+      const Case c{computation, {m}, {rows}};
+      const std::vector<NDArray> inputs =
+          any_inputs(product(rows, 40, 68, kUInt8, kInt8, turned, false, 1));
+      const NDArray expected = evaluated(c, inputs);
+      for (const codegen::Target& target : targets()) {
+        SCOPED_TRACE(target.name());
+        expect_equal(run_kernel(c, inputs, expected, target), expected);
+      }
+    }
+  }
+}
+
 // Constant weights in groups of k, by the form that packing gives them.
 TEST(SmallIntegers, PackedWeights) {
   for (auto [m, n, k] : {std::array<int64_t, 3>{9, 100, 37}, {64, 64, 64}, {2, 130, 12}}) {
@@ -199,6 +239,10 @@ TEST(SmallIntegers, Instructions) {
     EXPECT_NE(text_of(name, kInt16, kInt16).find("vpdpwssd"), std::string::npos);
     EXPECT_NE(text_of(name, kInt8, kInt8).find("pmaddwd"), std::string::npos);
   }
+  EXPECT_NE(text_of("avx512-amx", kUInt8, kInt8).find("tdpbusd"), std::string::npos);
+  EXPECT_NE(text_of("avx512-amx", kInt8, kUInt8).find("tdpbsud"), std::string::npos);
+  EXPECT_NE(text_of("avx512-amx", kInt8, kInt8).find("tdpbssd"), std::string::npos);
+  EXPECT_NE(text_of("avx512-amx", kUInt8, kUInt8).find("tdpbuud"), std::string::npos);
   for (const char* name : {"baseline", "avx2", "avx512"}) {
     SCOPED_TRACE(name);
     const std::string text = text_of(name, kUInt8, kInt8);

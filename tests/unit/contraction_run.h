@@ -19,7 +19,7 @@ namespace relay::contraction_run {
 inline std::vector<codegen::Target> targets() {
   std::vector<codegen::Target> all;
   for (const char* name :
-       {"avx512-bf16", "avx512-vnni", "avx512", "avx2-vnni", "avx2", "baseline"}) {
+       {"avx512-amx", "avx512-bf16", "avx512-vnni", "avx512", "avx2-vnni", "avx2", "baseline"}) {
     codegen::Target target = codegen::Target::parse(name);
     if (target.runs_here()) all.push_back(target);
   }

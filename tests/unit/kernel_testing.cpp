@@ -18,7 +18,7 @@ using lower::Stmt;
 std::vector<codegen::Target> targets_here() {
   std::vector<codegen::Target> targets;
   for (const char* name :
-       {"baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"}) {
+       {"baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx"}) {
     codegen::Target target = codegen::Target::parse(name);
     if (target.runs_here()) targets.push_back(target);
   }

@@ -69,9 +69,9 @@ void add_target_option(CLI::App& command, NativeOptions& options) {
           "--target", options.target,
           "Instruction set: host (the default), baseline, avx2 or avx512; the last two with "
           "products of small integers are avx2-vnni and avx512-vnni, and those of bfloat16, too, "
-          "avx512-bf16.")
-      ->check(CLI::IsMember(
-          {"host", "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"}));
+          "avx512-bf16; avx512-amx has a unit for tiles of both.")
+      ->check(CLI::IsMember({"host", "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni",
+                             "avx512-bf16", "avx512-amx"}));
 }
 
 void add_level_option(CLI::App& command, NativeOptions& options) {

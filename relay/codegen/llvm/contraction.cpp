@@ -239,15 +239,20 @@ void ContractionEmitter::run() {
     const Dim raw = pitch * Dim(plan_.panel_columns()) * plan_.rhs_bytes();
     if (plan_.group > 1) raw_ = f_.scratch(raw + Dim(int64_t{f_.target.vector_bytes()}));
   }
+  // The matrix unit reads whole strips of rows.
+  const int64_t more_rows = plan_.matrix ? lower::kMatrixRows : 0;
   if (plan_.copies_lhs())
-    rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows) * plan_.lhs_bytes());
+    rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows + more_rows) * plan_.lhs_bytes());
   if (!plan_.one_pass) sums_ = f_.scratch(Dim(block_rows * block_columns) * bytes);
   if (plan_.tail > 0) {
     tail_pitch_ = n((plan_.folded.extent.as_int() + plan_.lanes - 1) / plan_.lanes * plan_.lanes);
     tail_ = f_.scratch(Dim(plan_.tail) * ceil_div(plan_.folded.extent, plan_.lanes) *
                        Dim(plan_.lanes) * bytes);
   }
-  if (plan_.heavy_epilogue) {
+  if (plan_.matrix) {
+    const int64_t rows = plan_.row_tiles.size + lower::kMatrixRows;
+    tile_ = f_.scratch(Dim((rows + more_rows) * plan_.panel_columns()) * bytes);
+  } else if (plan_.heavy_epilogue) {
     tile_ = f_.scratch(Dim(plan_.row_tiles.size * plan_.panel_columns()) * bytes);
   }
   panel_pitch_ = dim(pitch);
@@ -301,11 +306,15 @@ void ContractionEmitter::run() {
                  [&] { emit_tail(block, packed_tail); });
     }
   };
+  auto write_tasks = [&](Value* first, Value* end) {
+    if (plan_.matrix) configure_matrix();
+    f_.emit_loop(first, end, n(1), write_task);
+    if (plan_.matrix) release_matrix();
+  };
   if (alone) {
-    f_.emit_loop(n(0), dim(tasks), n(1), write_task);
+    write_tasks(n(0), dim(tasks));
   } else {
-    f_.emit_tasks(dim(tasks),
-                  [&](Value* first, Value* end) { f_.emit_loop(first, end, n(1), write_task); });
+    f_.emit_tasks(dim(tasks), write_tasks);
   }
 }
 

@@ -283,6 +283,12 @@ class ContractionEmitter {
   };
   Sums begin_sums(int64_t rows, int64_t vectors, Value* first_row, Value* first_column);
   Value* kept_at(const Sums& sums, int64_t row, int64_t vector);
+  /// Adds the products of one step of k, a group of `steps`, to a tile's sums.
+  void add_products(const Sums& sums, const LeftLines& left, const std::vector<Value*>& columns,
+                    Value* k, int64_t steps);
+  /// Tiles of halves, quarters … of `size` rows for the `left` rows, fewer than that.
+  void emit_part_tiles(int64_t size, Value* left, Value* row, int64_t vectors, Value* panel,
+                       Value* first_column);
   bool varies_by_row(const TileLoad& tile) const;
   /// Vectors that live on behind the following loop leave their registers to its sums: the
   /// allocator would rather spill a sum than a constant that it moved out of all loops.
@@ -300,6 +306,33 @@ class ContractionEmitter {
                    Value* first_column, const std::vector<Value*>& masks);
   void finish_tile(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                    Value* first_column, const std::vector<Value*>& masks);
+
+  // contraction_matrix.cpp: tiles of the processor's matrix unit.
+  /// Rows of a tile: as many as two registers have or fewer, perhaps known at run time only.
+  struct MatrixRows {
+    Value* count;
+    Value* first;
+  };
+  void configure_matrix();
+  void release_matrix();
+  /// A tile of at most 32 of the `left` rows, whose number is known at run time only.
+  void emit_matrix_rows(Value* left, Value* row, int64_t vectors, Value* panel,
+                        Value* first_column);
+  void emit_matrix_tile(const MatrixRows& rows, int64_t vectors, Value* panel, Value* first_column);
+  /// Sums of strips of rows, which begin at these rows of the tile, into scratch.
+  void multiply_strips(const MatrixRows& rows, const std::vector<Value*>& strips,
+                       const RightLine& right, int64_t vectors);
+  /// The epilogue of rows whose sums are in scratch, after the last steps of k.
+  void finish_matrix_rows(const MatrixRows& rows, const RightLine& right,
+                          const std::vector<Value*>& masks, Value* first_column);
+  /// Groups of k in a step of the unit, and in all its steps.
+  struct MatrixSteps {
+    int64_t groups, all;
+  };
+  MatrixSteps matrix_steps() const;
+  int64_t matrix_strip() const;
+  /// Where sums of a row of the tile are.
+  Value* matrix_line(Value* row, int64_t vectors);
 
   // contraction_dots.cpp
   /// Lines of elements that lie one after the other along k.

@@ -12,11 +12,14 @@ void ContractionEmitter::emit_row_tiles(Value* panel, int64_t vectors, Value* fi
     task_.tile = number;
     const int64_t size = plan_.row_tiles.size;
     if (plan_.row_tiles.known) {
-      for_sizes(plan_.row_tiles, number,
-                [&](int64_t rows) { emit_tile(rows, vectors, row, panel, first_column); });
+      for_sizes(plan_.row_tiles, number, [&](int64_t rows) {
+        if (plan_.matrix) return emit_matrix_tile({n(rows), row}, vectors, panel, first_column);
+        emit_tile(rows, vectors, row, panel, first_column);
+      });
       return;
     }
     Value* left = b_.CreateSub(dim(plan_.rows.extent), row);
+    if (plan_.matrix) return emit_matrix_rows(left, row, vectors, panel, first_column);
     if (plan_.fills_tiles) {
       task_.tile_rows = least(left, n(size));
       emit_tile(size, vectors, row, panel, first_column);
@@ -24,18 +27,36 @@ void ContractionEmitter::emit_row_tiles(Value* panel, int64_t vectors, Value* fi
     }
     f_.emit_if(b_.CreateICmpSGE(left, n(size)),
                [&] { emit_tile(size, vectors, row, panel, first_column); });
-    f_.emit_if(b_.CreateICmpSLT(left, n(size)), [&] {
-      int64_t part = 1;
-      while (part * 2 < size) part *= 2;
-      for (; part > 0; part /= 2) {
-        Value* has = b_.CreateICmpNE(b_.CreateAnd(left, n(part)), n(0));
-        f_.emit_if(has, [&] {
-          Value* first = add(row, b_.CreateAnd(left, n(-2 * part)));
-          emit_tile(part, vectors, first, panel, first_column);
-        });
-      }
-    });
+    f_.emit_if(b_.CreateICmpSLT(left, n(size)),
+               [&] { emit_part_tiles(size, left, row, vectors, panel, first_column); });
   });
+}
+
+void ContractionEmitter::emit_part_tiles(int64_t size, Value* left, Value* row, int64_t vectors,
+                                         Value* panel, Value* first_column) {
+  int64_t part = 1;
+  while (part * 2 < size) part *= 2;
+  for (; part > 0; part /= 2) {
+    Value* has = b_.CreateICmpNE(b_.CreateAnd(left, n(part)), n(0));
+    f_.emit_if(has, [&] {
+      Value* first = add(row, b_.CreateAnd(left, n(-2 * part)));
+      emit_tile(part, vectors, first, panel, first_column);
+    });
+  }
+}
+
+void ContractionEmitter::add_products(const Sums& sums, const LeftLines& left,
+                                      const std::vector<Value*>& columns, Value* k, int64_t steps) {
+  const Products products = products_with(columns);
+  for (int64_t i = 0; i < sums.rows; ++i) {
+    Value* row = plan_.group == 1 ? load_left(left, i, k) : load_left_group(left, i, k, steps);
+    const RowOfProducts line = row_of(row, products);
+    for (int64_t v = 0; v < sums.vectors; ++v) {
+      llvm::AllocaInst* slot = sums.slots[static_cast<size_t>(i * sums.vectors + v)];
+      Value* sum = b_.CreateLoad(accumulator(lanes_), slot);
+      b_.CreateStore(multiply_add(line, products, static_cast<size_t>(v), sum), slot);
+    }
+  }
 }
 
 llvm::Value* ContractionEmitter::multiply_add(Value* a, Value* b, Value* sum) {
@@ -98,16 +119,7 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
     if (next.at != nullptr)
       prefetch(element(next.at, next.dtype, mul(k, next.step)), Cache::kSecond);
     if (plan_.group == 1) prefetch_rows_ahead(left, rows, k);
-    const Products products = products_with(columns);
-    for (int64_t i = 0; i < rows; ++i) {
-      Value* row = plan_.group == 1 ? load_left(left, i, k) : load_left_group(left, i, k, steps);
-      const RowOfProducts line = row_of(row, products);
-      for (int64_t v = 0; v < vectors; ++v) {
-        llvm::AllocaInst* slot = sums.slots[static_cast<size_t>(i * vectors + v)];
-        Value* sum = b_.CreateLoad(wide, slot);
-        b_.CreateStore(multiply_add(line, products, static_cast<size_t>(v), sum), slot);
-      }
-    }
+    add_products(sums, left, columns, k, steps);
   };
   Value* groups = task_.k_count;
   if (plan_.group > 1) groups = b_.CreateUDiv(groups, n(plan_.group));

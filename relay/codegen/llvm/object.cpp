@@ -312,9 +312,10 @@ class ThreadCompiler {
 };
 
 std::unique_ptr<ThreadCompiler>& compiler_for(const Target& target) {
-  thread_local std::array<std::unique_ptr<ThreadCompiler>, 12> compilers;
-  const size_t extras = (target.dots ? 1 : 0) + (target.processor.bfloat16_pairs ? 2 : 0);
-  auto& compiler = compilers[4 * static_cast<size_t>(target.isa) + extras];
+  thread_local std::array<std::unique_ptr<ThreadCompiler>, 24> compilers;
+  const size_t extras = (target.dots ? 1 : 0) + (target.processor.bfloat16_pairs ? 2 : 0) +
+                        (target.processor.matrix_tiles ? 4 : 0);
+  auto& compiler = compilers[8 * static_cast<size_t>(target.isa) + extras];
   if (compiler == nullptr) compiler = std::make_unique<ThreadCompiler>(target);
   return compiler;
 }

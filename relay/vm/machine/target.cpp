@@ -12,8 +12,8 @@
 namespace relay::vm {
 
 void require_target(const Executable& executable) {
-  constexpr std::string_view kTargets[] = {"baseline", "avx2",        "avx2-vnni",
-                                           "avx512",   "avx512-vnni", "avx512-bf16"};
+  constexpr std::string_view kTargets[] = {"baseline",    "avx2",        "avx2-vnni", "avx512",
+                                           "avx512-vnni", "avx512-bf16", "avx512-amx"};
   const std::string& target = executable.target;
   if (std::ranges::find(kTargets, target) == std::end(kTargets)) {
     throw Error("the program was compiled for an unknown target, '" + target + "'");
