@@ -39,6 +39,42 @@ ScalarRef with_placeholder(const ScalarRef& root, const ScalarNode* load, uint32
   return rewrite(root);
 }
 
+bool is_heavy(const ScalarRef& root) {
+  constexpr size_t kTranscendental = 12, kLong = 8;
+  size_t cost = 0;
+  for (const ScalarNode* node : te::post_order({&root, 1})) {
+    if (node->kind == ScalarKind::kUnary && node->unary >= te::UnaryOp::kExp &&
+        node->unary <= te::UnaryOp::kAtanh) {
+      cost += kTranscendental;
+    }
+    if (node->kind == ScalarKind::kBinary && node->dtype != kInt64) ++cost;
+    if (node->kind == ScalarKind::kSelect || node->kind == ScalarKind::kFail) ++cost;
+  }
+  return cost > kLong;
+}
+
+std::optional<AxisGroup> order_along(const AxisGroup& group, const te::Affine& offset) {
+  std::vector<te::Axis> axes = group.axes;
+  auto size = [&](const te::Axis& axis) {
+    Dim c = offset.coefficient(axis.id);
+    return c.is_int() ? c.as_int() : -1;
+  };
+  if (std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return size(a) < 0; }))
+    return std::nullopt;
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](const auto& x, const auto& y) { return size(x) > size(y); });
+  AxisGroup ordered(axes);
+  if (!ordered.stride_of(offset)) return std::nullopt;
+  return ordered;
+}
+
+double tile_cost(const Processor& processor, int64_t rows, int64_t vectors) {
+  constexpr double kLatency = 4, kBytesPerCycle = 48;
+  const auto down = static_cast<double>(rows), across = static_cast<double>(vectors);
+  return std::max({down * across / 2, (down + across) / 2, kLatency,
+                   across * static_cast<double>(processor.vector_bytes) / kBytesPerCycle});
+}
+
 Cut cut_known(int64_t count, int64_t most) {
   Cut cut;
   cut.known = true;

@@ -14,6 +14,16 @@ bool uses_axes(const te::ScalarRef& root);
 /// The value with the placeholder `var` where it loads.
 te::ScalarRef with_placeholder(const te::ScalarRef& root, const te::ScalarNode* load, uint32_t var);
 
+/// True if the value is long code for each element.
+bool is_heavy(const te::ScalarRef& root);
+/// The axes of a group from the one with the longest step of a sum to that with the shortest;
+/// nothing if the sum does not grow evenly through them.
+std::optional<AxisGroup> order_along(const AxisGroup& group, const te::Affine& offset);
+
+/// Cycles of a tile for one step of k, about: products, loads, the latency of a sum, and the
+/// panel's line from the second cache.
+double tile_cost(const Processor& processor, int64_t rows, int64_t vectors);
+
 /// A known count in as few pieces as `most` allows.
 Cut cut_known(int64_t count, int64_t most);
 Cut cut_unknown(Dim count, int64_t size);

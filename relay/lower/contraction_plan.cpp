@@ -129,26 +129,11 @@ class Planner {
       if (factor->plain) offsets.push_back(&factor->load->offset);
     }
     for (const Affine* offset : offsets) {
-      if (std::optional<AxisGroup> order = order_along(*offset)) {
+      if (std::optional<AxisGroup> order = order_along(plan_.folded, *offset)) {
         plan_.folded = *order;
         return;
       }
     }
-  }
-  std::optional<AxisGroup> order_along(const Affine& offset) const {
-    std::vector<te::Axis> axes = plan_.folded.axes;
-    auto size = [&](const te::Axis& axis) {
-      Dim c = offset.coefficient(axis.id);
-      return c.is_int() ? c.as_int() : -1;
-    };
-    if (std::any_of(axes.begin(), axes.end(), [&](const auto& a) { return size(a) < 0; })) {
-      return std::nullopt;
-    }
-    std::stable_sort(axes.begin(), axes.end(),
-                     [&](const auto& x, const auto& y) { return size(x) > size(y); });
-    AxisGroup ordered(axes);
-    if (!ordered.stride_of(offset)) return std::nullopt;
-    return ordered;
   }
 
   // True if the panels of a packed operand are as wide as tiles can be: of whole vectors for the
@@ -174,16 +159,7 @@ class Planner {
 
   void epilogue() {
     plan_.epilogue = contraction_.epilogue;
-    size_t cost = 0;
-    for (const ScalarNode* node : te::post_order({&plan_.epilogue, 1})) {
-      if (node->kind == ScalarKind::kUnary && node->unary >= te::UnaryOp::kExp &&
-          node->unary <= te::UnaryOp::kAtanh) {
-        cost += 12;
-      }
-      if (node->kind == ScalarKind::kBinary && node->dtype != kInt64) ++cost;
-      if (node->kind == ScalarKind::kSelect || node->kind == ScalarKind::kFail) ++cost;
-    }
-    plan_.heavy_epilogue = cost > 8;
+    plan_.heavy_epilogue = is_heavy(plan_.epilogue);
     for (const ScalarRef& ref : loads_in(plan_.epilogue)) {
       if (ref->bounds != te::Bounds::kProven) continue;
       std::optional<LinearLoad> load = linear_load(ref);
@@ -345,15 +321,6 @@ class Planner {
     return rows.is_int() ? cut_known(rows.as_int(), most) : cut_unknown(rows, most);
   }
 
-  // Cycles of a tile for one step of k, about: products, loads, the latency of a sum, and the
-  // panel's line from the second cache.
-  double tile_cost(int64_t rows, int64_t vectors) const {
-    constexpr double kLatency = 4, kBytesPerCycle = 48;
-    const auto down = static_cast<double>(rows), across = static_cast<double>(vectors);
-    return std::max({down * across / 2, (down + across) / 2, kLatency,
-                     across * static_cast<double>(processor_.vector_bytes) / kBytesPerCycle});
-  }
-
   // The same for all tiles and for packing.
   double cost_of(int64_t vectors, int64_t most) const {
     Cut panels = cut_known(vectors, most);
@@ -368,8 +335,9 @@ class Planner {
     for (int64_t p = 0; p < panels.pieces.as_int(); ++p) {
       int64_t width = p < panels.more.as_int() ? panels.size : panels.size - 1;
       double pack = plan_.rhs_direct ? 0 : 2.0 * static_cast<double>(width);
-      sum += pack + static_cast<double>(count / tiles.size) * tile_cost(tiles.size, width);
-      if (rest > 0) sum += tile_cost(rest, width);
+      sum +=
+          pack + static_cast<double>(count / tiles.size) * tile_cost(processor_, tiles.size, width);
+      if (rest > 0) sum += tile_cost(processor_, rest, width);
     }
     // Every further kind of tile is written out, too.
     int64_t kinds = (panels.more == panels.pieces ? 1 : 2) * (rest == 0 ? 1 : 2);

@@ -28,15 +28,6 @@ NOT_IN_TVM = {
 
 # Passes that the list of properties does not run, and the files that test their results: generated programs have nothing for them, or the result has another signature.
 NO_PROPERTY = {
-    "CombineParallelBatchMatmul": "tests/unit/transform_combine_test.cpp",
-    "CombineParallelConv2D": "tests/unit/transform_combine_test.cpp",
-    "CombineParallelDense": "tests/transform/combine_parallel_dense.rly",
-    "ExpandGradients": "tests/transform/expand_gradients.rly",
-    "ExpandOps": "tests/transform/expand_ops.rly",
-    "FoldScaleAxis": "tests/transform/fold_scale_axis.rly",  # its two passes are there
-    "MarkCompilerFunctionsAsExtern": "tests/transform/compiler_functions.rly",
-    "OutlineCompilerFunctionsWithExistingGlobalSymbols": "tests/transform/compiler_functions.rly",
-    "PlanDevices": "tests/transform/plan_devices.rly",
     "Defunctionalization": "tests/transform/defunctionalization.rly",  # takes programs whose functions are all monomorphic
     "FirstOrderGradient": "tests/transform/gradient_first_order.rly",  # the result has another signature
     "Gradient": "tests/transform/gradient_if.rly",
