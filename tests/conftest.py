@@ -4,7 +4,12 @@ import atexit
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
+
+# pytest puts the folder of this file on the path, where the folder `torch` would be taken for PyTorch.
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]
 
 
 def _cache_is_writable() -> bool:
