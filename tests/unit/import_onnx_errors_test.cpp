@@ -1,5 +1,6 @@
 // Models that are refused: one clear error each.
 #include <chrono>
+#include <ctime>
 #include <cstdlib>
 #include <random>
 
@@ -306,9 +307,9 @@ TEST(ImportOnnxErrors, Mutations) {
           break;
       }
     }
-    Clock::time_point begin = Clock::now();
+    const std::clock_t begin = std::clock();  // of the processor: the machine may be busy
     sound += taken(bytes) ? 1 : 0;
-    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
   }
   set_memory_limit(0);
   RecordProperty("rounds", static_cast<int>(rounds));

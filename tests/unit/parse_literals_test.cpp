@@ -102,8 +102,7 @@ TEST(ParseAttributes, Values) {
   EXPECT_EQ(problem("fn(%f) { %f(1, axis=1) }"), "1:16 only operators take attributes, found axis");
   EXPECT_EQ(problem("fn(%x) { sum(%x, axis=) }"), "1:23 expected an expression, found ')'");
   EXPECT_EQ(problem("fn(%x) { sum(%x, axis=1u64, keepdims=9999999999999999999) }"),
-            "1:38 attribute is out of the range of int64 | 1:29 attribute keepdims takes bool, not "
-            "-8446744073709551617");
+            "1:38 attribute is out of the range of int64");
 }
 
 TEST(ParseMetadata, Constants) {

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include <chrono>
+#include <ctime>
 #include <functional>
 #include <random>
 
@@ -116,12 +116,12 @@ TEST(ParseRobust, Length) {
 }
 
 TEST(ParseRobust, HugeNonsense) {
-  auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   for (const char* piece : {"(", "{", "-", "/*", "%", "\"", "<", "fn", "#"}) {
     EXPECT_NE(problem(repeat(piece, 20'000'000 / std::string(piece).size())), "") << piece;
   }
   // Each takes a fraction of a second even under a sanitizer.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_LT(std::clock() - begin, 60 * CLOCKS_PER_SEC);
 }
 
 TEST(ParseRobust, MutatedPrograms) {

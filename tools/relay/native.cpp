@@ -56,12 +56,12 @@ const vm::Entry& find_model_entry(const vm::Executable& executable, const std::s
   throw Error("the model has no function @" + name + "; it has " + names);
 }
 
+}  // namespace
+
 DType precision_of(const NativeOptions& options) {
   if (options.precision.empty()) return {};
   return options.precision == "bf16" ? kBFloat16 : kFloat16;
 }
-
-}  // namespace
 
 void add_target_option(CLI::App& command, NativeOptions& options) {
   command

@@ -26,6 +26,9 @@ struct NativeOptions {
   bool to_be_saved = false;  // and not to be run: CompileOptions::late_constants
 };
 
+/// The dtype of products that `--precision` asks for; not valid without it.
+DType precision_of(const NativeOptions& options);
+
 /// Adds `--target`, `--opt-level`, `--no-winograd`, `--precision` or all of the options of those who
 /// compile and run to a command.
 void add_target_option(CLI::App& command, NativeOptions& options);

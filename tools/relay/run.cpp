@@ -11,6 +11,7 @@
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
 #include <relay/support/quote.h>
+#include <relay/vm/compiler/compile.h>
 
 #include <tools/relay/bind.h>
 #include <tools/relay/command.h>
@@ -131,6 +132,7 @@ void run_text(const RunOptions& options) {
   Value result;
   if (options.executor == "eval") {
     Progress progress("running @" + loaded.entry);
+    program.module = vm::narrowed(program.module, precision_of(options.native));
     result = evaluate_function(program.module, program.entry, loaded.arguments);
   } else {
     {

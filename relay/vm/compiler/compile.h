@@ -53,6 +53,10 @@ std::shared_ptr<const Executable> compile(const Module& module, Name entry,
 std::shared_ptr<const Executable> compile(const Module& module, std::span<const Name> entries,
                                           const CompileOptions& options = {});
 
+/// The program as `compile` computes it with that precision, for other ways to run it: operators
+/// expanded, products on numbers of the dtype. The module itself if the precision is not valid.
+Module narrowed(const Module& module, DType precision);
+
 /// The graphs of such a program from which kernels are made; goes no further.
 std::vector<graph::Graph> compile_graphs(const Module& module, Name entry,
                                          const CompileOptions& options = {});

@@ -12,6 +12,7 @@
 #include <relay/transform/lets.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/vm/compiler/compile.h>
 #include <relay/vm/compiler/inline_once.h>
 
 namespace relay::vm {
@@ -209,6 +210,20 @@ Module optimize(const Module& module, std::span<const Name> entries, int level, 
   passes.push_back(create_pass("InferType"));
   return (*make_sequential(std::move(passes), "vm"))(module, context);
 }
+
+}  // namespace
+
+Module narrowed(const Module& module, DType precision) {
+  if (!precision.valid()) return module;
+  PassContext context = PassContext::current_at(1);
+  context.collect_errors = false;
+  std::vector<PassRef> passes{create_pass("InferType"), create_pass("ExpandOps")};
+  add_narrowing(precision, passes, context);
+  passes.push_back(create_pass("InferType"));
+  return (*make_sequential(std::move(passes), "vm.narrowed"))(module, context);
+}
+
+namespace {
 
 uint64_t place_of(const relay::Function* function) {
   Span span = function->span();
