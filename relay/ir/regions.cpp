@@ -291,22 +291,22 @@ void Regions::find_late(Mode mode) {
     for (uint32_t let : late_bindings[id]) bound[let] = true;
   });
   if (mode == Mode::kRun || late_.empty()) return;
-  // In text such a node stands inside the function: where its uses there meet.
-  std::unordered_map<uint32_t, uint32_t> homes;
+  // In text such a node stands inside the function, where its uses there meet, and so does what only
+  // such nodes use.
+  std::vector<uint32_t> homes(num_nodes(), kNone);
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     uint32_t id = *it;
-    if (auto home = homes.find(id); home != homes.end()) homes_[id] = home->second;
+    if (homes[id] != kNone) homes_[id] = homes[id];
     size_t count = num_operands(id);
     for (size_t i = 0; i < count; ++i) {
       if (uint32_t region = region_of(id, i); region != kNone) place_region(region, homes_[id]);
       uint32_t child = operand(id, i);
-      auto late = child == kNone ? late_.end() : late_.find(child);
-      if (late == late_.end()) continue;
+      if (child == kNone) continue;
       uint32_t place = region_of(id, i);
       if (place == kNone) place = homes_[id];
-      if (!contains(region_of(operand(late->second, 0), 0), place)) continue;
-      auto [home, first] = homes.try_emplace(child, place);
-      if (!first) home->second = common(home->second, place);
+      auto late = late_.find(child);
+      if (late != late_.end() && !contains(region_of(operand(late->second, 0), 0), place)) continue;
+      homes[child] = homes[child] == kNone ? place : common(homes[child], place);
     }
   }
   late_.clear();
