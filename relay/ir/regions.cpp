@@ -34,7 +34,8 @@ size_t visit_order(const Expr* expr, size_t i) {
 Regions::Regions(const Expr* root, Mode mode) : root_(root) {
   walk(root);
   find_homes(mode);
-  if (self_reference_) find_late(mode);
+  if (self_reference_) find_late();
+  if (mode == Mode::kText) settle_late();
   order_steps();
 }
 
@@ -239,7 +240,7 @@ void Regions::find_homes(Mode mode) {
 // A node that is used inside a recursive function and outside of it, and that mentions the
 // function's name, can run only when the name is bound, though the first use is in the let's value.
 // So do lets inside of it.
-void Regions::find_late(Mode mode) {
+void Regions::find_late() {
   using Lets = std::vector<uint32_t>;
   std::unordered_map<uint32_t, Lets> waiting;        // node → lets not bound yet
   std::unordered_map<const Var*, Lets> late_vars;    // bound by a let that waits itself
@@ -290,9 +291,24 @@ void Regions::find_late(Mode mode) {
     bound[id] = true;
     for (uint32_t let : late_bindings[id]) bound[let] = true;
   });
-  if (mode == Mode::kRun || late_.empty()) return;
-  // In text such a node stands inside the function, where its uses there meet, and so does what only
-  // such nodes use.
+}
+
+// In text such a node stands inside the function: one that mentions functions inside of one another
+// goes into each after the one around it.
+void Regions::settle_late() {
+  std::unordered_map<uint32_t, uint32_t> inside;  // node → let of the innermost function so far
+  while (!late_.empty()) {
+    for (const auto& [node, let] : late_) inside[node] = let;
+    late_.clear();
+    late_bindings_.clear();
+    const std::vector<uint32_t> before = homes_;
+    move_inside(inside);
+    if (homes_ != before) find_late();
+  }
+}
+
+// Such nodes stand where their uses in the function meet, and so does what only they use.
+void Regions::move_inside(const std::unordered_map<uint32_t, uint32_t>& inside) {
   std::vector<uint32_t> homes(num_nodes(), kNone);
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     uint32_t id = *it;
@@ -304,13 +320,12 @@ void Regions::find_late(Mode mode) {
       if (child == kNone) continue;
       uint32_t place = region_of(id, i);
       if (place == kNone) place = homes_[id];
-      auto late = late_.find(child);
-      if (late != late_.end() && !contains(region_of(operand(late->second, 0), 0), place)) continue;
+      auto late = inside.find(child);
+      if (late != inside.end() && !contains(region_of(operand(late->second, 0), 0), place))
+        continue;
       homes[child] = homes[child] == kNone ? place : common(homes[child], place);
     }
   }
-  late_.clear();
-  late_bindings_.clear();
 }
 
 void Regions::order_steps() {

@@ -121,7 +121,9 @@ class Regions {
   template <class F>
   void for_each_event(const F& f) const;
   void find_homes(Mode mode);
-  void find_late(Mode mode);
+  void find_late();
+  void settle_late();
+  void move_inside(const std::unordered_map<uint32_t, uint32_t>& inside);
   void order_steps();
   uint32_t add_region(uint32_t owner, uint32_t operand, uint32_t parent);
   void place_region(uint32_t region, uint32_t parent);

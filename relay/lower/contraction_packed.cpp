@@ -130,12 +130,14 @@ bool read_both_ways(const ContractionPlan& plan, const Processor& processor) {
 }
 
 /// True if the right factor is so small that it stays in a cache from one run to the next.
-bool fits_caches(const ContractionPlan& plan, const Processor& processor) {
-  const int64_t cached = processor.last_bytes / 2;
+bool fits_caches(const ContractionPlan& plan) {
+  // Not the size at hand: with the choice the order of a sum changes, and results of equal programs
+  // shall not differ between machines of one instruction set.
+  constexpr int64_t kCached = 8 << 20;
   const Dim columns = plan.columns.extent, steps = plan.folded.extent;
   if (!columns.is_int() || !steps.is_int() || !plan.batch.extent.is_int(1)) return false;
-  return columns.as_int() <= cached && steps.as_int() <= cached &&
-         columns.as_int() * steps.as_int() * plan.rhs_bytes() <= cached;
+  return columns.as_int() <= kCached && steps.as_int() <= kCached &&
+         columns.as_int() * steps.as_int() * plan.rhs_bytes() <= kCached;
 }
 
 }  // namespace
@@ -152,8 +154,7 @@ std::optional<int64_t> packed_width(const Contraction& contraction, bool columns
   if (columns) {
     // A single row reads everything once. One stream is twice as fast as many lines at a time where
     // it comes from the caches; what is larger than these is not worth the time to pack it.
-    if (plan.rows.extent.is_int(1) && plan.rhs_direct && !fits_caches(plan, processor))
-      return std::nullopt;
+    if (plan.rows.extent.is_int(1) && plan.rhs_direct && !fits_caches(plan)) return std::nullopt;
     // Vectors would be nearly empty.
     if (plan.columns.extent.is_int() && 2 * plan.columns.extent.as_int() < plan.lanes) {
       return std::nullopt;

@@ -27,6 +27,9 @@ namespace {
 
 RELAY_REGISTER_CONFIG({"relay.ToMixedPrecision.keep_orig_output_dtype", false,
                        "Whether results of a program keep their dtype in mixed precision."});
+RELAY_REGISTER_CONFIG({"relay.ToMixedPrecision.only_after_products", false,
+                       "Whether mixed precision leaves wide what reads parameters and constants "
+                       "alone."});
 
 /// The floats of a type: no float32, some, or a tensor in it is not known.
 enum class Floats : uint8_t { kNone, kWide, kUnknown };
@@ -37,6 +40,7 @@ struct MixedOptions {
   DType narrow;
   Missing missing;
   bool keep_results;
+  bool after_products;  // what follows no product stays wide
 };
 
 bool is_wide_tensor(const Type* type) {
@@ -206,7 +210,21 @@ class Narrower final : public Rewriter {
   }
   bool becomes_narrow(PrecisionRule rule, std::span<const ExprRef> operands) const {
     return rule == PrecisionRule::kAlways ||
-           (rule == PrecisionRule::kFollows && all_may_be_narrow(operands));
+           (rule == PrecisionRule::kFollows && all_may_be_narrow(operands) &&
+            (!options_.after_products || any_is_narrow(operands)));
+  }
+  // True if an operand was computed narrow, or a field of a tuple was.
+  bool any_is_narrow(std::span<const ExprRef> operands) const {
+    auto is_narrow = [&](const ExprRef& operand) {
+      const auto* tensor = operand->type() == nullptr ? nullptr : operand->type()->as<TensorType>();
+      return tensor != nullptr && tensor->has_dtype() && tensor->dtype() == options_.narrow;
+    };
+    return std::any_of(operands.begin() + 1, operands.end(), [&](const ExprRef& operand) {
+      const auto* tuple = operand->as<Tuple>();
+      return tuple == nullptr
+                 ? is_narrow(operand)
+                 : std::any_of(tuple->fields().begin(), tuple->fields().end(), is_narrow);
+    });
   }
 
   // True if floats go in and come out.
@@ -371,7 +389,9 @@ RELAY_REGISTER_PASS({
      "long "
      "as it moves elements or takes few steps for each; sums and functions such as exp stay wide. "
      "Which is which follows from what an operator computes. Results of the entry functions become "
-     "narrow, unless `relay.ToMixedPrecision.keep_orig_output_dtype` is set.",
+     "narrow, unless `relay.ToMixedPrecision.keep_orig_output_dtype` is set. With "
+     "`relay.ToMixedPrecision.only_after_products` what reads parameters and constants alone stays "
+     "wide.",
      {},
      false,
      PassInfo::Signature::kNarrowFloats},
@@ -390,8 +410,10 @@ RELAY_REGISTER_PASS({
       return make_module_pass(info, [name, mode](const Module& module, const PassContext& context) {
         const bool keep =
             context.config_value<bool>("relay.ToMixedPrecision.keep_orig_output_dtype");
-        return narrow(module,
-                      {name == "float16" ? kFloat16 : kBFloat16, static_cast<Missing>(mode), keep});
+        const bool after_products =
+            context.config_value<bool>("relay.ToMixedPrecision.only_after_products");
+        return narrow(module, {name == "float16" ? kFloat16 : kBFloat16, static_cast<Missing>(mode),
+                               keep, after_products});
       });
     },
 });

@@ -291,6 +291,17 @@ TEST(ImportOnnxControl, LoopsRefusedOneByOne) {
   EXPECT_EQ(batched("x", {n(2), n(2)}), "Scan of \"y\": sequence_lens is not supported");
   EXPECT_EQ(batched("", {}), "Scan of \"y\": input 1 has no batch axis");
   EXPECT_EQ(batched("", {n(2)}), "Scan of \"y\": a scanned input has no axes");
+  const Proto sum = onnx_graph({onnx_node("Add", {"a", "b"}, {"c"})},
+                               {onnx_value("a", kOnnxFloat, {}), onnx_value("b", kOnnxFloat, {})},
+                               {onnx_value("c", kOnnxFloat, {})});
+  EXPECT_EQ(import_problem(onnx_model(onnx_graph({onnx_node("Scan", {"", "x", "z"}, {"y"},
+                                                            {onnx_int_attr("num_scan_inputs", 2),
+                                                             onnx_graph_attr("body", sum)})},
+                                                 {onnx_value("x", kOnnxFloat, {n(2), n(4)}),
+                                                  onnx_value("z", kOnnxFloat, {n(3), n(4)})},
+                                                 {onnx_value("y", kOnnxFloat, {})}),
+                                      8)),
+            "Scan of \"y\": inputs 1 and 2 have batches of 2 and 3");
 }
 
 TEST(ImportOnnxControl, ItemsAtPositionsOfARun) {

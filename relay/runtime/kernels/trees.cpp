@@ -56,7 +56,7 @@ void Trees<T>::refuse(const T* row, int32_t root) const {
     uint32_t feature = static_cast<uint32_t>(node[0]) & ~kMissing;
     if (feature >= features) {
       throw RuntimeError("node " + std::to_string(number) + " looks at feature " +
-                         std::to_string(feature) + ", and there are " + std::to_string(features));
+                         std::to_string(static_cast<int32_t>(node[0])) + ", and there are " + std::to_string(features));
     }
     at = goes_first(node, row[feature]) ? node[1] : node[2];
   }

@@ -18,7 +18,7 @@
 namespace relay::vm {
 namespace {
 
-constexpr size_t kMaxNodes = 1'000'000;  // that are copied in all
+constexpr size_t kMaxNodes = 200'000;  // that are copied in all
 
 bool is_closed(const Type* type) {
   return type != nullptr && !type->has_any_dim() && !type->has_symbolic_dim();
@@ -89,6 +89,7 @@ class OnceInliner final : public Rewriter {
         if (once && goes(rewritten.get())) globals_[name] = rewritten;
       }
     }
+    for (const Name& name : gone_) result.remove_function(name);
     return result;
   }
 
@@ -143,6 +144,7 @@ class OnceInliner final : public Rewriter {
     if (!fits) return rebuild(expr, operands);
     copied_ += count_nodes(callee.get());
     if (copied_ > kMaxNodes) return rebuild(expr, operands);
+    if (const auto* global = operands[0]->as<GlobalVar>()) gone_.push_back(global->name());
     return inline_call(*callee, operands.subspan(1), true);
   }
 
@@ -196,6 +198,7 @@ class OnceInliner final : public Rewriter {
   std::unordered_map<const Var*, relay::FunctionRef> locals_;
   std::unordered_map<const Expr*, size_t> literals_;  // places where each stands
   SafeCalls calls_;
+  std::vector<Name> gone_;  // globals whose only call is replaced
   size_t copied_ = 0;
 };
 

@@ -163,6 +163,7 @@ void add_narrowing(DType precision, std::vector<PassRef>& passes, PassContext& c
   if (!precision.valid() || precision == kFloat32) return;
   constexpr int64_t kSilent = 2;
   context.set_config("relay.ToMixedPrecision.keep_orig_output_dtype", true);
+  context.set_config("relay.ToMixedPrecision.only_after_products", true);
   passes.push_back(create_pass("InferType"));
   passes.push_back(create_pass(
       "ToMixedPrecision",

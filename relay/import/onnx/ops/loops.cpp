@@ -382,6 +382,10 @@ Values convert_batched_scan(NodeContext& node) {
   for (size_t i = 1; i < node.num_inputs(); ++i) {
     inputs.push_back(node.input(i));
     node.require(inputs.back().rank() > 0, "input " + std::to_string(i) + " has no batch axis");
+    const Dim batch = inputs.front().dim(0), other = inputs.back().dim(0);
+    node.require(!batch.is_int() || !other.is_int() || batch == other,
+                 "inputs 1 and " + std::to_string(i) + " have batches of " + batch.str() + " and " +
+                     other.str());
   }
   Rounds rows;
   rows.count = extent_value(node, inputs.back(), 0);

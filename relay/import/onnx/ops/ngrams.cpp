@@ -138,6 +138,10 @@ Values convert_tf_idf_vectorizer(NodeContext& node) {
     GraphValue total;
     // A single item has no next one that a skip would move.
     for (int64_t stride = 1; stride <= (grams.length == 1 ? 1 : skips + 1); ++stride) {
+      // Items of a longer reach than a row has are nowhere; the first stride gives their zeros.
+      const Dim width = rows.dim(1);
+      const bool reaches = width.is_int() && (grams.length - 1) * stride >= width.as_int();
+      if (reaches && stride > 1) break;
       GraphValue found = occurrences(node, rows, grams, stride);
       total = total ? node.emit("add", {total, found}) : found;
     }

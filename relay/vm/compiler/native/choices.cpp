@@ -198,7 +198,13 @@ ValueRef Writer::join(const ScalarRef& condition, const ValueRef& value, Block& 
   size_t next = 0;
   return with_tensors(a, [&](const ValueRef& tensor) -> ValueRef {
     const ValueRef& other = others[next++];
-    if (same(*tensor, *other)) return tensor;
+    if (same(*tensor, *other)) {
+      if (tensor->tag == other->tag) return tensor;
+      // Each arm knew a constructor of its own.
+      auto either = std::make_shared<Value>(*tensor);
+      either->tag = -1;
+      return either;
+    }
     scalars_.block = plain ? outer : &in_a;
     const ValueRef first = scalars_.in_registers(tensor);
     scalars_.block = plain ? outer : &in_b;
