@@ -29,7 +29,7 @@ struct Target {
   bool dots = false;
   lower::Processor processor{.vector_bytes = 16, .registers = 16};
   int vector_bytes() const { return static_cast<int>(processor.vector_bytes); }
-  /// "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx".
+  /// One of kTargetNames (runtime/target_names.h).
   std::string_view name() const;
   /// The name and the facts that code depends on: equal ones give equal code.
   std::string key() const;

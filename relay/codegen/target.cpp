@@ -1,8 +1,10 @@
 #include <relay/codegen/codegen.h>
 #include <relay/runtime/cpu_features.h>
+#include <relay/runtime/target_names.h>
 #include <relay/support/error.h>
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 
 namespace relay::codegen {
@@ -39,6 +41,11 @@ constexpr Known kTargets[] = {
     {"avx2", kAll.first(kOfAvx2), {Target::Isa::kAvx2, false, kYmm}},
     {"baseline", {}, {Target::Isa::kBaseline, false, kSse}},
 };
+
+constexpr bool are_the_named_ones() {
+  return std::ranges::equal(kTargets, std::views::reverse(kTargetNames), {}, &Known::name);
+}
+static_assert(are_the_named_ones(), "kTargetNames, from the last to the first");
 
 const Known& known(const Target& target) {
   const Known* found = std::ranges::find_if(kTargets, [&](const Known& each) {
@@ -84,9 +91,11 @@ Target Target::parse(std::string_view name) {
   for (const Known& each : kTargets) {
     if (each.name == name) return each.target;
   }
-  throw Error(Diagnostic::error("unknown target '" + std::string(name) + "'")
-                  .help("known are host, baseline, avx2, avx2-vnni, avx512, avx512-vnni, "
-                        "avx512-bf16 and avx512-amx"));
+  std::string names = "host";
+  for (std::string_view each : kTargetNames)
+    names.append(each == std::end(kTargetNames)[-1] ? " and " : ", ").append(each);
+  throw Error(
+      Diagnostic::error("unknown target '" + std::string(name) + "'").help("known are " + names));
 }
 
 bool Target::runs_here() const { return std::ranges::all_of(features(), cpu_has); }

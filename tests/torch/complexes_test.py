@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import relay  # noqa: E402
+from functions import Module  # noqa: E402
 from relay.frontend.torch.backend import relay as backend  # noqa: E402
 
 G = torch.Generator().manual_seed(0)
@@ -42,15 +43,6 @@ CASES = {
     "stft": lambda x, y: torch.stft(x.flatten(1), 8, 3, window=torch.hann_window(8), return_complex=True).abs(),
     "complex results": lambda x, y: both(x, y),
 }  # fmt: skip
-
-
-class Module(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 def close(gots, wants):

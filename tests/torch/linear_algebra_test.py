@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import relay  # noqa: E402
+from functions import Module, results  # noqa: E402
 from relay.frontend.torch.backend import relay as backend  # noqa: E402
 
 L = torch.linalg
@@ -94,19 +95,6 @@ CASES = {
 }  # fmt: skip
 
 
-class Module(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
-
-
-def many(value):
-    return list(value) if isinstance(value, (tuple, list)) else [value]
-
-
 def program(function, *args, **more):
     return relay.compile(relay.from_torch(torch.export.export(Module(function), tuple(args), **more))[0], cache=False)
 
@@ -114,7 +102,7 @@ def program(function, *args, **more):
 @pytest.mark.parametrize("name", CASES)
 def test_agrees(name):
     function, *args = CASES[name]
-    got, wanted = many(program(function, *args)(*args)), many(function(*args))
+    got, wanted = results(program(function, *args)(*args)), results(function(*args))
     assert len(got) == len(wanted)
     for one, other in zip(got, wanted):
         one = np.asarray(one)

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import relay  # noqa: E402
+from functions import Module, results  # noqa: E402
 from relay.frontend.torch.backend import relay as backend  # noqa: E402
 
 NAN = float("nan")
@@ -55,19 +56,6 @@ CASES = {
         X.mul(4).to(kind), PLACES, Y[:, :3].mul(4).to(kind))
        for reduce in ("sum", "mean", "prod", "amax", "amin") for itself in (True, False) for kind in (torch.float32, torch.int64)},
 }  # fmt: skip
-
-
-class Module(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
-
-
-def results(value):
-    return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,12 +2,9 @@
 // reference evaluator does.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <string>
-#include <thread>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
@@ -16,21 +13,14 @@
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/machine.h>
+#include <tests/unit/vm_loop_testing.h>
 
 namespace relay::vm::vm_data_loops_test {
 namespace {
 
-Module typed(const std::string& text) {
-  Module module = parse_module("test", text);
-  infer_types_or_throw(module);
-  return module;
-}
-
-std::shared_ptr<const Executable> compiled(const Module& module, int level = 3) {
-  CompileOptions options;
-  options.level = level;
-  return compile(module, Name("main"), options);
-}
+using loop_testing::compiled;
+using loop_testing::expect_interruption;
+using loop_testing::typed;
 
 bool is_one_kernel(const Executable& executable) {
   return executable.functions.size() == 1 && executable.kernels.size() == 1 &&
@@ -265,17 +255,7 @@ TEST(VmDataLoops, LoopsThatAreStoppedReadNothingBehindTheTape) {
     def @main(%n: int32) -> float64 { @sum(@spin(%n, @build(3, 1f64, empty)), 0f64) })");
   auto executable = compiled(module);
   ASSERT_TRUE(is_one_kernel(*executable));
-  std::atomic<bool> interrupt{false};
-  MachineOptions options;
-  options.interrupt = &interrupt;
-  Machine machine(executable, options);
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    interrupt = true;
-  });
-  const std::vector<Value> arguments{Value::scalar<int32_t>(1)};
-  EXPECT_THROW(machine.run("main", arguments), Interrupted);
-  other.join();
+  expect_interruption(executable, {Value::scalar<int32_t>(1)});
 }
 
 TEST(VmDataLoops, OtherDataStaysWithTheMachine) {

@@ -2,12 +2,9 @@
 // the reference evaluator does.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <string>
-#include <thread>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
@@ -15,21 +12,14 @@
 #include <relay/support/error.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/machine.h>
+#include <tests/unit/vm_loop_testing.h>
 
 namespace relay::vm::vm_loops_test {
 namespace {
 
-Module typed(const std::string& text) {
-  Module module = parse_module("test", text);
-  infer_types_or_throw(module);
-  return module;
-}
-
-std::shared_ptr<const Executable> compiled(const Module& module, int level = 3) {
-  CompileOptions options;
-  options.level = level;
-  return compile(module, Name("main"), options);
-}
+using loop_testing::compiled;
+using loop_testing::expect_interruption;
+using loop_testing::typed;
 
 size_t loops_in(const Executable& executable) {
   size_t count = 0;
@@ -105,7 +95,8 @@ class RandomLoop {
       case 4:
         return "max(" + vector(depth - 1) + ")";
       case 5:
-        return "take(" + vector(depth - 1) + ", " + whole(depth - 1) + any({")", ", mode=\"wrap\")"});
+        return "take(" + vector(depth - 1) + ", " + whole(depth - 1) +
+               any({")", ", mode=\"wrap\")"});
       default:
         return "minimum(" + number(depth - 1) + ", " + number(depth - 1) + ")";
     }
@@ -125,8 +116,8 @@ class RandomLoop {
       case 4:
         return "cumsum(" + vector(depth - 1) + ", axis=0)";
       default:
-        return "where(" + vector(depth - 1) + " < " + vector(depth - 1) + ", " +
-               vector(depth - 1) + ", " + vector(depth - 1) + ")";
+        return "where(" + vector(depth - 1) + " < " + vector(depth - 1) + ", " + vector(depth - 1) +
+               ", " + vector(depth - 1) + ")";
     }
   }
   std::string condition(int depth) {
@@ -157,8 +148,9 @@ class RandomLoop {
       body += "    let %f = fn (%y: float64) -> float64 { %y * %x + " + number(1) +
               " };\n    let %x = %f(%f(" + number(1) + "));\n";
     if (calls > 0 && below(2) == 0)
-      body += "    let %inner = @l0(minimum(mod(abs(%n), 4), 3), %x, %s, %v);\n"
-              "    let %x = %inner.0;\n    let %v = %inner.2;\n";
+      body +=
+          "    let %inner = @l0(minimum(mod(abs(%n), 4), 3), %x, %s, %v);\n"
+          "    let %x = %inner.0;\n    let %v = %inner.2;\n";
     body += "    if (" + condition(2) + ") { " + turn() + " } else { " +
             (below(3) == 0 ? "(%x, (%s, %n), %v)" : turn()) + " }\n  }\n";
     return "def @" + name + "(" + state +
@@ -264,17 +256,7 @@ TEST(VmLoops, EndlessLoopsAreStopped) {
     def @main(%x: float64) -> float64 { @inner(1, %x) })");
   auto executable = compiled(module);
   ASSERT_EQ(loops_in(*executable), 1U);
-  std::atomic<bool> interrupt{false};
-  MachineOptions options;
-  options.interrupt = &interrupt;
-  Machine machine(executable, options);
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    interrupt = true;
-  });
-  const std::vector<Value> arguments{Value::scalar<double>(1)};
-  EXPECT_THROW(machine.run("main", arguments), Interrupted);
-  other.join();
+  expect_interruption(executable, {Value::scalar<double>(1)});
 }
 
 TEST(VmLoops, OtherLoopsStayWithTheMachine) {

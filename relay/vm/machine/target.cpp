@@ -2,20 +2,18 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <relay/runtime/cpu_features.h>
+#include <relay/runtime/target_names.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/image.h>
 
 namespace relay::vm {
 
 void require_target(const Executable& executable) {
-  constexpr std::string_view kTargets[] = {"baseline",    "avx2",        "avx2-vnni", "avx512",
-                                           "avx512-vnni", "avx512-bf16", "avx512-amx"};
   const std::string& target = executable.target;
-  if (std::ranges::find(kTargets, target) == std::end(kTargets)) {
+  if (std::ranges::find(kTargetNames, target) == std::end(kTargetNames)) {
     throw Error("the program was compiled for an unknown target, '" + target + "'");
   }
   const std::vector<std::string> missing = missing_cpu_features(executable.features);
