@@ -102,7 +102,7 @@ module.exports = grammar({
 
     type_parameters: ($) => choice(seq("[", sep($.type_parameter), "]"), seq("<", sep($.type_parameter), ">")),
     type_parameter: ($) => seq(field("name", $._name), optional(seq(":", field("kind", $.identifier)))),
-    where_clause: ($) => seq("where", $.relation, repeat(seq(",", $.relation))),
+    where_clause: ($) => prec.right(seq("where", $.relation, repeat(seq(",", $.relation)))),
     relation: ($) =>
       seq(field("name", $.identifier), optional($.placement), optional(seq("(", sep($._type), ")"))),
 
@@ -241,15 +241,20 @@ module.exports = grammar({
     type_call: ($) => seq(field("name", $._name), "(", sep1($._type), ")"),
     tuple_type: ($) => seq("(", sep($._type), ")"),
     function_type: ($) =>
-      prec.right(
-        seq(
-          choice("fn", "fun"),
-          optional(field("parameters", $.type_parameters)),
-          "(",
-          sep($._type),
-          ")",
-          "->",
-          field("result", $._type),
+      choice(
+        seq(choice("fn", "fun"), "(", sep($._type), ")", "->", field("result", $._type)),
+        // Only a type with parameters of its own has constraints: else they are the function's around it.
+        prec.right(
+          seq(
+            choice("fn", "fun"),
+            field("parameters", $.type_parameters),
+            "(",
+            sep($._type),
+            ")",
+            "->",
+            field("result", $._type),
+            repeat($.where_clause),
+          ),
         ),
       ),
     unknown: () => "?",
