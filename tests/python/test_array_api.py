@@ -425,8 +425,36 @@ def test_fft_gives_pairs():
         half = rnp.fft.rfft(rnp.asarray(x), axis=axis)
         check(half[0], np.fft.rfft(x, axis=axis).real)
         check(rnp.fft.irfft(*half, n=x.shape[axis], axis=axis), x)
+    for norm in ("ortho", "forward"):
+        pair = rnp.fft.fft(rnp.asarray(x), n=5, norm=norm)
+        check(pair[0], np.fft.fft(x, 5, norm=norm).real)
+        check(rnp.fft.ifft(*pair, n=9, norm=norm)[1], np.fft.ifft(np.fft.fft(x, 5, norm=norm), 9, norm=norm).imag)
+        check(rnp.fft.irfft(*rnp.fft.rfft(rnp.asarray(x), n=9, norm=norm), n=6, norm=norm), np.fft.irfft(np.fft.rfft(x, 9, norm=norm), 6, norm=norm))
+        check(rnp.fft.hfft(rnp.asarray(x), rnp.asarray(x + 1), n=9, norm=norm), np.fft.hfft(x + 1j * (x + 1), 9, norm=norm))
+        check(rnp.fft.ihfft(rnp.asarray(x), n=7, norm=norm)[1], np.fft.ihfft(x, 7, norm=norm).imag)
+        several = rnp.fft.fftn(rnp.asarray(x), s=(4, 6), norm=norm)
+        check(several[1], np.fft.fftn(x, (4, 6), axes=(0, 1), norm=norm).imag)
+        check(rnp.fft.ifftn(*several, norm=norm)[0], np.fft.ifftn(np.fft.fftn(x, (4, 6), axes=(0, 1), norm=norm), axes=(0, 1), norm=norm).real)
+        several = rnp.fft.rfftn(rnp.asarray(x), axes=(1, 0), norm=norm)
+        check(several[0], np.fft.rfftn(x, axes=(1, 0), norm=norm).real)
+        check(rnp.fft.irfftn(*several, s=(8, 3), axes=(1, 0), norm=norm), x)
+    for size in (7, 8):
+        row = sample("float32", (2, size))
+        check(rnp.fft.fftshift(rnp.asarray(row)), np.fft.fftshift(row))
+        check(rnp.fft.ifftshift(rnp.asarray(row), axes=1), np.fft.ifftshift(row, axes=1))
+    assert rnp.fft.fftfreq(4, dtype="float64").dtype == "float64"
+    for wrong, message in ((lambda: rnp.fft.fft(rnp.asarray(x), norm="none"), "norm is"), (lambda: rnp.fft.fft(rnp.asarray(x), n=0), "one number at least"),
+                           (lambda: rnp.fft.fftn(rnp.asarray(x), axes=(0, 0)), "one twice"), (lambda: rnp.fft.fftn(rnp.asarray(x), s=(2,), axes=(0, 1)), "1 extents for 2")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            wrong()
     check(rnp.fft.fftfreq(5), np.fft.fftfreq(5).astype("float32"))
     check(rnp.fft.rfftfreq(6, d=0.5), np.fft.rfftfreq(6, 0.5).astype("float32"))
+
+
+def test_remainders_have_gradients_where_they_are_zero():
+    for x in (4.0, 4.5, -4.0):
+        for divisor in (2.0, -2.0):
+            assert float(relay.grad(lambda v: v % divisor)(x)) == 1  # noqa: B023 (called at once)
 
 
 def test_clip():

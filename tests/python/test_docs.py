@@ -32,6 +32,8 @@ NOT_RUN = {
     ("install.md", "make install PREFIX=$HOME/relay   # or: cmake --install build --prefix ..."): "the test of the installation does",
     ("onnx.md", "make wild                                           # all of it"): "the test `wild` does, of the small ones",
     ("install.md", "cd examples/embed"): "the test of the installation does",
+    ("functions.md", "pip install --no-deps array-api==1.0.0"): "a package from outside; tests/python/test_array_api_specification.py runs where it is there",
+    ("functions.md", "git clone --recurse-submodules https://github.com/data-apis/array-api-tests"): "a suite from outside that is no package",
     ("reduce.md", "relay reduce long.rly --pass FoldConstant -o small.rly"): "FoldConstant has no defect; tests/unit/reduce_defects_test.cpp plants some",
     ("onnx.md", "std::vector<GraphValue> convert_leaky_relu(NodeContext& node) {"): "relay/import/onnx/ops has it; cannot be registered twice",
     ("gradients.md", "// With s the result: s · (g - Σ g · s)."): "relay/op/nn has it; cannot be registered twice",

@@ -19,14 +19,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _require_device(device: Any) -> None:
+def require_device(device: Any) -> None:
     if device not in (None, "cpu"):
         raise ValueError(f"the only device is 'cpu', not {device!r}")
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
     """An array of a number, nested lists or an array of any library. An array of NumPy is copied unless `copy` is False."""
-    _require_device(device)
+    require_device(device)
     if current() is not None:
         return _lifted(obj, dtype=dtype)
     if type(obj) is Array:
@@ -58,7 +58,7 @@ def array(obj: Any, dtype: Any = None, copy: bool | None = True) -> Any:
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array of another library, which shares its memory."""
-    _require_device(device)
+    require_device(device)
     if isinstance(x, Tracer):
         return x
     made = concrete(x)
@@ -68,7 +68,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 @operation
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """One value everywhere."""
-    _require_device(device)
+    require_device(device)
     if dtype is None and is_scalar(fill_value):
         dtype = default_of(kind_of_scalar(fill_value))
     value = lift(fill_value, None if dtype is None else as_dtype(dtype))
@@ -121,7 +121,7 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
 @operation
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
     """start, start + step, … before stop; from 0 if there is one number alone. The numbers are static, but stop may be an extent."""
-    _require_device(device)
+    require_device(device)
     first, last = (0, start) if stop is None else (start, stop)
     if isinstance(last, Size):
         if (first, step) != (0, 1):
@@ -162,7 +162,7 @@ def _static(value: Any) -> Any:
 @operation
 def linspace(start: Any, stop: Any, /, num: int = 50, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Any:
     """`num` numbers from start to stop, evenly spread."""
-    _require_device(device)
+    require_device(device)
     wanted = as_dtype(dtype or "float32")
     wide = "float64" if wanted.kind == "float" else wanted
     if is_scalar(start) and is_scalar(stop):
@@ -177,7 +177,7 @@ def linspace(start: Any, stop: Any, /, num: int = 50, *, dtype: Any = None, devi
 @operation
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
     """Ones on a diagonal, zeros elsewhere."""
-    _require_device(device)
+    require_device(device)
     return lift(Array(np.eye(n_rows, n_cols, k=k, dtype="float32")), as_dtype(dtype or "float32"))
 
 

@@ -71,8 +71,6 @@ def _arithmetic(name: str, operator: str, doc: str) -> Any:
 add = _arithmetic("add", "add", "The sum; integers wrap.")
 subtract = _arithmetic("subtract", "subtract", "The difference; integers wrap.")
 multiply = _arithmetic("multiply", "multiply", "The product; integers wrap.")
-floor_divide = _arithmetic("floor_divide", "floor_divide", "The quotient rounded down. Division of integers by zero is an error of the run.")
-remainder = _arithmetic("remainder", "floor_mod", "What floor_divide leaves: it has the sign of the divisor.")
 equal = _binary_function("equal", "equal", "True where elements are equal.")
 not_equal = _binary_function("not_equal", "not_equal", "True where elements differ.")
 less = _binary_function("less", "less", "True where the first is less.")
@@ -173,6 +171,39 @@ def _divide(x1: Any, x2: Any, /) -> Any:
 
 _divide.__name__ = "divide"
 divide = operation(_divide, numbers=True)
+
+
+def _numbers(name: str, x1: Any, x2: Any) -> tuple[Any, Any, bool]:
+    (a, b), weak = operands(x1, x2)
+    if a.dtype == "bool":
+        raise TypeError(f"{name} is of numbers, not of bool: use astype")
+    return a, b, weak
+
+
+def _floor_divide(x1: Any, x2: Any, /) -> Any:
+    """The quotient rounded down; a quotient of 0 has the sign of the exact one. Division of integers by zero is an error of the run."""
+    a, b, weak = _numbers("floor_divide", x1, x2)
+    quotient = emit("floor_divide", a, b, weak=weak)
+    if a.dtype.kind != "float":
+        return quotient
+    return emit("where", emit("equal", quotient, zero_like(a)), copysign(quotient, emit("divide", a, b)), quotient, weak=weak)
+
+
+def _remainder(x1: Any, x2: Any, /) -> Any:
+    """The rest that floor_divide leaves: it has the sign of the divisor, also if it is 0."""
+    a, b, weak = _numbers("remainder", x1, x2)
+    rest = emit("floor_mod", a, b, weak=weak)
+    if a.dtype.kind != "float":
+        return rest
+    # A sum with +0 is +0 for either zero, and unlike the choice of a sign it leaves the gradient as it is.
+    up = emit("add", rest, zero_like(a), weak=weak)
+    down = emit("negative", emit("add", emit("negative", rest), zero_like(a)), weak=weak)
+    return emit("where", signbit(b), down, up, weak=weak)
+
+
+_floor_divide.__name__, _remainder.__name__ = "floor_divide", "remainder"
+floor_divide = operation(_floor_divide, numbers=True)
+remainder = operation(_remainder, numbers=True)
 
 
 @operation
