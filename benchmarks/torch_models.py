@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Latency of Relay against PyTorch: benchmarks/torch_models.py [NAME]... [--rounds N] [--no-inductor] [--results FILE]
+"""Latency of Relay against PyTorch: benchmarks/torch_models.py [NAME]... [--rounds N] [--no-inductor] [--open] [--results FILE]
 
 For each model of tests/torch/models.py (all of them, or those named) one call is timed in eager PyTorch, by `torch.compile` with inductor, by
 `relay.from_torch` and by `torch.compile(backend="relay")`, in turn, so that all of them see the same machine. The figure is the median over
-rounds of Relay's time divided by that of the better of eager and inductor in the same round. The last lines have geometric means.
+rounds of Relay's time divided by that of the better of eager and inductor in the same round. The last lines have geometric means. With `--open`,
+`relay.from_torch` takes a program whose batch is open, and lengths and sizes of pictures where the architecture allows it.
 
 With `--results FILE`, each model runs in a process of its own within `--limit` seconds, its figures are a line of the file, and models that have a
 line are not measured again: a run that is stopped goes on. `--slice SECONDS` begins no model after so many seconds. `--prepare` measures nothing
@@ -28,6 +29,7 @@ from typing import Any, Callable
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/torch"))
+import model_check  # noqa: E402
 import models  # noqa: E402
 
 import relay  # noqa: E402
@@ -39,17 +41,17 @@ __all__ = ["main", "measure"]
 CALLS, SECONDS = 20, 0.2
 
 
-def _runs(model: models.Model, inductor: bool) -> tuple[dict[str, Callable[[], Any]], torch.nn.Module]:
+def _runs(model: models.Model, options: argparse.Namespace) -> dict[str, Callable[[], Any]]:
     module, x = model.build(), model.inputs(*model.sizes[0])
-    mod, _ = relay.from_torch(torch.export.export(module, (x,)))
+    mod, _ = relay.from_torch(model_check.exported(module, model)[0] if options.open else torch.export.export(module, (x,)))
     exported = relay.compile(mod)
     torch._dynamo.reset()
     compiled = torch.compile(module, backend=backend)
     runs: dict[str, Callable[[], Any]] = {"eager": lambda: module(x), "from_torch": lambda: exported(x), "compile": lambda: compiled(x)}
-    if inductor:
+    if not options.no_inductor:
         other = torch.compile(module)
         runs["inductor"] = lambda: other(x)
-    return runs, module
+    return runs
 
 
 def _round(run: Callable[[], Any]) -> float:
@@ -63,15 +65,15 @@ def _round(run: Callable[[], Any]) -> float:
     return least
 
 
-def measure(name: str, rounds: int, inductor: bool) -> dict[str, float]:
+def measure(name: str, options: argparse.Namespace) -> dict[str, float]:
     """The median milliseconds of each way to run the model, and the ratios `from_torch/torch` and `compile/torch`."""
     with torch.no_grad():
-        runs, _ = _runs(models.MODELS[name], inductor)
+        runs = _runs(models.MODELS[name], options)
         for run in runs.values():
             run()
             run()
         times: dict[str, list[float]] = {way: [] for way in runs}
-        for _ in range(rounds):
+        for _ in range(options.rounds):
             for way, run in runs.items():
                 times[way].append(_round(run))
     found = {way: 1e3 * statistics.median(taken) for way, taken in times.items()}
@@ -81,11 +83,11 @@ def measure(name: str, rounds: int, inductor: bool) -> dict[str, float]:
     return found
 
 
-def prepare(name: str, inductor: bool) -> dict[str, float]:
+def prepare(name: str, options: argparse.Namespace) -> dict[str, float]:
     """Compiles the model in all ways, and calls it once: the compilers keep what they made."""
     begin = time.perf_counter()
     with torch.no_grad():
-        for run in _runs(models.MODELS[name], inductor)[0].values():
+        for run in _runs(models.MODELS[name], options).values():
             run()
     return {"prepared": time.perf_counter() - begin}
 
@@ -93,7 +95,7 @@ def prepare(name: str, inductor: bool) -> dict[str, float]:
 def _apart(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """The figures of a model from a process of its own; `error` says why there are none."""
     words = [sys.executable, __file__, name, "--json", "--rounds", str(options.rounds), *(["--no-inductor"] if options.no_inductor else [])]
-    words += ["--prepare"] if options.prepare else []
+    words += [*(["--prepare"] if options.prepare else []), *(["--open"] if options.open else [])]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:
@@ -104,7 +106,7 @@ def _apart(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 def _figures(name: str, options: argparse.Namespace) -> dict[str, Any]:
     try:
-        return prepare(name, not options.no_inductor) if options.prepare else measure(name, options.rounds, not options.no_inductor)
+        return prepare(name, options) if options.prepare else measure(name, options)
     except Exception as error:  # noqa: BLE001 (the other models are measured all the same)
         return {"error": f"{type(error).__name__}: {str(error)[:300]}"}
 
@@ -132,6 +134,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="models of tests/torch/models.py; all by default")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-inductor", action="store_true", help="compare with eager PyTorch alone")
+    parser.add_argument("--open", action="store_true", help="export for `relay.from_torch` with an open batch, length and size")
     parser.add_argument("--results", metavar="FILE", help="keep figures here, a line for each model, and measure only models that have none")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for a model, with --results or --prepare (default: %(default)g)")
     parser.add_argument("--slice", type=float, default=math.inf, help="begin no model after so many seconds")

@@ -1,5 +1,6 @@
 """Core ATen: each operator against PyTorch on the samples of PyTorch's own tests, which have extents 0 and 1, and on other dtypes."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -52,6 +53,12 @@ KNOWN = {name.lstrip("_") for name in CORE}
 CASES = [info for info in op_db if info.variant_test_name in VARIANTS and (info.name in NAMES or (info.aten_name or info.name).lstrip("_") in KNOWN)]
 
 
+@functools.cache
+def table():
+    """The decompositions; to list them takes longer than to trace a sample."""
+    return dict(decompositions().items())
+
+
 def tensors(value):
     return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
@@ -69,7 +76,7 @@ def run(info, sample):
         first, args, kwargs = torch.utils._pytree.tree_unflatten(full, spec)
         return tuple(tensors(info.op(first, *args, **kwargs)))
 
-    graph = make_fx(call, decomposition_table=dict(decompositions().items()), tracing_mode="fake")(*held)
+    graph = make_fx(call, decomposition_table=table(), tracing_mode="fake")(*held)
     wanted = call(*held)
     if unsupported(graph) or not wanted:
         return None
