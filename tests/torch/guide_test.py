@@ -27,9 +27,10 @@ def known_backend():
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
-def test_program(program, tmp_path, capsys):
+def test_program(program, tmp_path, capsys, monkeypatch):
     path = tmp_path / "program.py"  # torch.compile reads source
     path.write_text(program)
+    monkeypatch.chdir(tmp_path)  # where programs save files
     exec(compile(program, str(path), "exec"), {"__name__": "guide"})  # noqa: S102
     printed = capsys.readouterr().out
     if "allclose" in program:
