@@ -1,11 +1,14 @@
 """Random programs of two floats with closures, data types, match, recursion, references, loops and tuples.
 
 Every value is bounded and smooth but for conditions, which random numbers meet at a border with probability 0. `program(seed)` gives the
-text; run this file to check many seeds: `python tests/python/random_gradients.py 0 5000`.
+text; run this file to check many seeds: `PYTHONPATH=build/python scripts/python tests/python/random_gradients.py 0 5000 --workers 2`.
 """
 
+import argparse
+import multiprocessing
 import random
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
@@ -172,15 +175,35 @@ def leaves(value):
     return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple) else [value]
 
 
-if __name__ == "__main__":
+def failure(seed):
+    """What is wrong with the gradients of a program; nothing if they agree."""
     import relay
 
-    first, last = int(sys.argv[1]), int(sys.argv[2])
-    failed = 0
-    for one in range(first, last):
-        try:
-            check(relay, one, one % 5)
-        except Exception as error:  # every one is worth a look
-            failed += 1
-            print(f"seed {one}, level {one % 5}: {type(error).__name__}: {str(error)[:400]}", flush=True)
-    print(f"{last - first - failed} of {last - first} programs agree")
+    try:
+        check(relay, seed, seed % 5)
+    except Exception as error:  # every one is worth a look
+        return f"seed {seed}, level {seed % 5}: {type(error).__name__}: {str(error)[:400]}"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("first", type=int, help="the first seed")
+    parser.add_argument("last", type=int, help="the seed behind the last one")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    options = parser.parse_args()
+    seeds, failed = range(options.first, options.last), 0
+    # Processes of their own, since a fork of a process with threads may hang.
+    with ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn")) as pool:
+        for done, text in enumerate(pool.map(failure, seeds), 1):
+            if text:
+                failed += 1
+                print(text, flush=True)
+            if done % 100 == 0:
+                print(f"{done} of {len(seeds)} checked, {failed} differ", flush=True)
+    print(f"{len(seeds) - failed} of {len(seeds)} programs agree")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
