@@ -420,6 +420,7 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
   };
   follow({node, nullptr, -1});
   bool is_tuple = regions_.expr(node)->type()->is<TupleType>();
+  uint32_t function = scopes_.function_of(regions_.home(node));
   while (!stack.empty()) {
     Use use = stack.back();
     stack.pop_back();
@@ -434,6 +435,11 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
         continue;
       }
       if (in_graph(user)) continue;
+      // A function inside takes the whole value when it is made, whatever it does with it.
+      if (scopes_.function_of(regions_.home(user)) != function) {
+        need(use.field);
+        continue;
+      }
       const Expr* expr = regions_.expr(user);
       if (expr->is<Let>()) {
         if (is_operand(user, 0)) {
@@ -455,8 +461,9 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
       } else if (expr->is<Tuple>()) {
         for (uint32_t outer : scopes_.users(user)) {
           if (outer != Regions::kNone && in_graph(outer)) continue;
-          const auto* get =
-              outer == Regions::kNone ? nullptr : regions_.expr(outer)->as<TupleGetItem>();
+          bool elsewhere =
+              outer == Regions::kNone || scopes_.function_of(regions_.home(outer)) != function;
+          const auto* get = elsewhere ? nullptr : regions_.expr(outer)->as<TupleGetItem>();
           if (get == nullptr) {
             need(use.field);
           } else if (is_operand(user, get->index())) {
