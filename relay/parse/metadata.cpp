@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <limits>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,9 @@ using Json = nlohmann::json;
 
 namespace {
 
+// Elements of the lists among the attributes of one object.
+constexpr size_t kMostMetadataElements = 100000;
+
 // The library's message without its own name for it.
 std::string reason(const Json::exception& problem) {
   std::string text = problem.what();
@@ -27,7 +31,18 @@ std::string reason(const Json::exception& problem) {
 struct Metadata::Impl {
   Json root;
   const Json* nodes = nullptr;
+  mutable std::unordered_map<size_t, NDArray> arrays;  // that were asked for
 
+  /// A tensor of the section: one, however often the program refers to it.
+  NDArray array(const Json& index) const {
+    const size_t number = as_index(index);
+    auto found = arrays.find(number);
+    if (found == arrays.end()) {
+      const Json& text = root.at("b64ndarrays").at(number);
+      found = arrays.emplace(number, decode_ndarray(text.get_ref<const std::string&>())).first;
+    }
+    return found->second;
+  }
   const Json& node(size_t index) const {
     if (index >= nodes->size())
       throw Error("the metadata refers to node " + std::to_string(index) +
@@ -66,9 +81,9 @@ struct Metadata::Impl {
 
   /// The device that such an object stands for, as text; empty if it leaves it open.
   static std::string device_text(const Json& object);
-  AttrValue decode(const Json& node, int depth) const;
+  AttrValue decode(const Json& node, int depth, size_t& budget) const;
   bool says_nothing(const std::string& raw) const;
-  AttrValue decode_field(const std::string& raw, const std::string& type) const;
+  AttrValue decode_field(const std::string& raw, const std::string& type, size_t& budget) const;
 };
 
 std::string Metadata::Impl::device_text(const Json& object) {
@@ -94,8 +109,10 @@ std::string Metadata::Impl::device_text(const Json& object) {
   return device->str();
 }
 
-// An object as the value of an attribute: numbers, strings, lists of them.
-AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
+// An object as the value of an attribute: numbers, strings, lists of them. Lists of lists that
+// share their parts would grow with the power of their depth, so `budget` counts the elements of
+// all.
+AttrValue Metadata::Impl::decode(const Json& object, int depth, size_t& budget) const {
   if (depth > 20) throw Error("the metadata nests too deeply");
   std::string type = type_key(object);
   if (type.empty()) return AttrValue();
@@ -103,9 +120,10 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
   if (type == "Array") {
     AttrValue::List list;
     if (object.contains("data")) {
-      if (object["data"].size() > 100000) throw Error("a list in the metadata is too long");
+      if (object["data"].size() > budget) throw Error("a list in the metadata is too long");
+      budget -= object["data"].size();
       for (const Json& item : object["data"])
-        list.push_back(decode(node(as_index(item)), depth + 1));
+        list.push_back(decode(node(as_index(item)), depth + 1, budget));
     }
     return list;
   }
@@ -114,19 +132,16 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth) const {
     const Json& value = object.at("attrs").at("value");
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  if (type == "IntImm") return decode_field(value_text(), "int");
-  if (type == "FloatImm") return decode_field(value_text(), "float");
-  if (type == "relay.Constant") {
-    size_t array = as_index(object.at("attrs").at("data"));
-    return ExprRef(make_constant(
-        decode_ndarray(root.at("b64ndarrays").at(array).get_ref<const std::string&>())));
-  }
+  if (type == "IntImm") return decode_field(value_text(), "int", budget);
+  if (type == "FloatImm") return decode_field(value_text(), "float", budget);
+  if (type == "relay.Constant") return ExprRef(make_constant(array(object.at("attrs").at("data"))));
   throw Error("cannot read metadata of type " + type);
 }
 
 // A field by the type that our operator gives it: numbers are stored in place, objects by
 // reference.
-AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string& type) const {
+AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string& type,
+                                       size_t& budget) const {
   if (type == "int" || type == "bool") {
     int64_t value = 0;
     auto [end, code] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
@@ -153,7 +168,7 @@ AttrValue Metadata::Impl::decode_field(const std::string& raw, const std::string
   bool text =
       type == "str" || type == "dtype" || type == "optional<str>" || type == "optional<dtype>";
   if (text && type_key(object) != "runtime.String" && index != 0) return raw;
-  return decode(object, 0);
+  return decode(object, 0, budget);
 }
 
 // A field that only some releases have, at its default: null, or an empty text or list.
@@ -194,11 +209,8 @@ auto read(F&& f) {
 }  // namespace
 
 NDArray Metadata::constant(size_t index) const {
-  return read([&] {
-    const Json& object = impl_->entry("relay.Constant", index);
-    size_t array = Impl::as_index(object.at("attrs").at("data"));
-    return decode_ndarray(impl_->root.at("b64ndarrays").at(array).get_ref<const std::string&>());
-  });
+  return read(
+      [&] { return impl_->array(impl_->entry("relay.Constant", index).at("attrs").at("data")); });
 }
 
 std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
@@ -207,6 +219,7 @@ std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
     std::vector<NamedAttr> result;
     const Json& object = impl_->entry(key, index);
     if (!object.contains("attrs")) return result;
+    size_t budget = kMostMetadataElements;
     for (const auto& [name, value] : object["attrs"].items()) {
       std::string type;
       for (const AttrField& field : schema.fields) {
@@ -214,7 +227,7 @@ std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
       }
       std::string raw = value.is_string() ? value.get<std::string>() : value.dump();
       if (type.empty() && impl_->says_nothing(raw)) continue;
-      result.push_back({Name(name), impl_->decode_field(raw, type), {}});
+      result.push_back({Name(name), impl_->decode_field(raw, type, budget), {}});
     }
     return result;
   });
