@@ -1,4 +1,6 @@
 // The whole text: version line, definitions, a trailing expression.
+#include <algorithm>
+
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
@@ -203,8 +205,9 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
       dim_names_ = DimNames::kForbidden;
       Bracket bracket(*this);
       while (!at(Tok::kRBrace)) {
-        constructors.push_back(
-            parse_constructor(head, type, static_cast<uint32_t>(constructors.size())));
+        ConstructorRef constructor =
+            parse_constructor(head, type, static_cast<uint32_t>(constructors.size()));
+        if (constructor) constructors.push_back(std::move(constructor));
         if (!accept(Tok::kComma)) accept(Tok::kSemicolon);
       }
       dim_names_ = outer;
@@ -257,7 +260,8 @@ void Parser::lose_constructors(const DataHead& head) {
   }
 }
 
-// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`.
+// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`. Null for one with a mistake,
+// whose uses are no errors.
 ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                          uint32_t tag) {
   if (!at_name()) fail_expected("a constructor or '}'");
@@ -265,6 +269,8 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
   Token name = tok_;
   symbols_[name.symbol].constructor_quoted = name.escaped;
   advance();
+  const size_t errors = num_errors_;
+  const size_t begin = tok_.begin;
   std::vector<TypeRef> inputs;
   if (accept(Tok::kColon)) {
     if (!accept_word(kwFn)) accept_word(kwFun);
@@ -295,6 +301,18 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
     Bracket bracket(*this);
     inputs = parse_type_list(Tok::kRParen);
     expect(Tok::kRParen, "after the field types");
+  }
+  const bool open = std::any_of(inputs.begin(), inputs.end(),
+                                [](const TypeRef& input) { return input->has_incomplete(); });
+  if (open) {
+    if (num_errors_ == errors) {
+      report(Diagnostic::error("the fields of constructor " + std::string(name_of(name.symbol)) +
+                                   " have types without _: no use of it says what _ is",
+                               span_from(begin))
+                 .of_rule("N5"));
+    }
+    lost_constructors_.insert(name.symbol);
+    return {};
   }
   return make_constructor(Name(name_of(name.symbol)), type, tag, std::move(inputs), span(name));
 }

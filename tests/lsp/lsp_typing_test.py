@@ -46,6 +46,13 @@ def test_columns_are_of_utf16(editor):
     assert editor.of(wrong.range) == "%none"
 
 
+def test_data_type_with_a_mistake(editor):
+    """Its uses are looked at, too, and must not end the server."""
+    editor.open("type Pair { Both(int32, Tensor[(2), t32]) }\n\ndef @f(%x: Tensor[(2), float32]) { Both(1, %x) }\n")
+    assert any(message.startswith("unknown element type t32") for message in editor.messages())
+    assert editor.replace("Tensor[(2), t32]", "Tensor[(2), float32]") == []
+
+
 def test_data_types_and_expressions(editor):
     assert editor.open("type T { A(int32) }\ndef @f(%t: T) { match (%t) { A(%x) => %x } }\n") == []
     assert editor.replace("A(int32)", "A(int32), B") != []

@@ -365,5 +365,23 @@ TEST(InferCheckProperties, LiteralsThroughHelpers) {
   EXPECT_GE(tally.by_instances, 50u);
 }
 
+// Text cannot say this, programs can.
+TEST(InferCheckData, FieldsThatLeaveTypesOpen) {
+  const GlobalTypeVarRef box = GlobalTypeVar::make(Name("Box"));
+  const ConstructorRef open =
+      make_constructor(Name("Open"), box, 0,
+                       {TupleType::make({TensorType::scalar(kInt32), IncompleteType::hole()})});
+  Module module;
+  module.add_type(TypeData::make(box, {}, {open}));
+  const VarRef x = make_var(Name("x"), TensorType::scalar(kInt32));
+  const std::vector<ExprRef> arguments{x};
+  module.add_function("main", make_function({x}, make_call(open, arguments)));
+  module.add_function("value", make_function({x}, open));
+  const std::vector<Diagnostic> errors = infer_types(module);
+  ASSERT_EQ(errors.size(), 1u) << render(errors);
+  EXPECT_EQ(errors[0].message,
+            "constructor Open has a field of type (int32, _), which leaves a part open");
+}
+
 }  // namespace
 }  // namespace relay::infer_check_test

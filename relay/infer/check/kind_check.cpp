@@ -87,6 +87,10 @@ class KindChecker {
     for (const ConstructorRef& constructor : data->constructors()) {
       for (const TypeRef& input : constructor->inputs()) {
         expect(input, Kind::kType);
+        if (input->has_incomplete()) {
+          error("constructor " + constructor->name().str() + " has a field of type " +
+                input->str() + ", which leaves a part open");
+        }
         for (const TypeVarRef& var : free_type_vars(input)) {
           bool declared = false;
           for (const TypeVarRef& own : data->type_vars()) declared |= own == var;

@@ -1,4 +1,6 @@
 // Calls: of operators by their relations, of everything else by its function type.
+#include <algorithm>
+
 #include <relay/infer/functions/inferencer.h>
 #include <relay/infer/functions/literals.h>
 #include <relay/infer/messages.h>
@@ -347,7 +349,11 @@ TypeRef Context::constructor_scheme(const Constructor& constructor, Span span) {
     for (const ConstructorRef& other : data->constructors()) defined |= other.get() == &constructor;
   }
   if (defined) {
-    scheme = constructor_type(*data, constructor);
+    // What a field leaves open is an error of the data type, and nothing to unify with.
+    const auto& inputs = constructor.inputs();
+    const bool open = std::any_of(inputs.begin(), inputs.end(),
+                                  [](const TypeRef& input) { return input->has_incomplete(); });
+    if (!open) scheme = constructor_type(*data, constructor);
   } else {
     sink.add(
         Diagnostic::error(
