@@ -224,7 +224,11 @@ def _difference(expected, actual):
     return "\n".join(difflib.unified_diff(expected, actual, "expected", "actual", lineterm=""))
 
 
-def run(path, scratch, relay, update=False, timeout=120):
+# For each command. Sanitizers make programs slow, and machines may be busy.
+TIMEOUT = 120 * float(os.environ.get("RELAY_TIMEOUT_FACTOR", "1"))
+
+
+def run(path, scratch, relay, update=False, timeout=TIMEOUT):
     """Runs one golden test, and with `update` makes what it prints the expectation."""
     path, scratch, relay = pathlib.Path(path), pathlib.Path(scratch), pathlib.Path(relay)
     if not relay.is_file():

