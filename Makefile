@@ -13,7 +13,7 @@ SOURCES = git ls-files -z '*.cpp' '*.h'
 PREFIX ?= /usr/local
 
 .PHONY: all build install wheel test-wheel demo test torch bench bench-models wild bench-python docs docs-check python python-ops format \
-  check-format lint golden asan asan-python tsan fuzz coverage setup clean
+  check-format lint golden asan asan-python tsan sanitize fuzz fuzz-run coverage setup clean
 
 all: build
 
@@ -60,11 +60,20 @@ asan-python: setup
 tsan: setup
 	@scripts/test.sh thread $(JOBS) $(CONFIGURE_OPTIONS)
 
-# The fuzzers; CONTRIBUTING.md says how they run.
+# These three, each also where one before it fails; CONTRIBUTING.md says how long they take.
+sanitize: setup
+	@failed=; for target in asan asan-python tsan; do \
+	  $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; done; \
+	if [ -n "$$failed" ]; then echo "sanitize: failed:$$failed"; exit 1; fi; echo "sanitize: clean"
+
+# The fuzzers; fuzz-run runs them one after the other, FUZZ="--seconds 3600 rules_fuzz" says for how long and which.
 fuzz: setup
 	@scripts/setup.sh --only clang --only libclang-rt-dev
 	@cmake --preset fuzz > /dev/null
 	@cmake --build --preset fuzz --parallel $(JOBS)
+
+fuzz-run: fuzz
+	@scripts/python scripts/fuzz.py $(FUZZ)
 
 coverage: setup
 	@scripts/test.sh coverage $(JOBS) $(CONFIGURE_OPTIONS)

@@ -1,6 +1,5 @@
 // libFuzzer target: any bytes are a file of parameters (.params, .npz, .safetensors by what they
 // begin with) or a .npy file, or are refused, and what is read is written and read back the same.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -14,31 +13,13 @@
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
 
-namespace {
-
-// A file in memory.
-class MemoryFile {
- public:
-  MemoryFile(const uint8_t* data, size_t size) : descriptor_(memfd_create("fuzz", 0)) {
-    if (descriptor_ < 0 || ::write(descriptor_, data, size) != static_cast<ssize_t>(size))
-      std::abort();
-  }
-  ~MemoryFile() { ::close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
-};
-
-}  // namespace
+#include <tests/fuzz/fuzz.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace relay;
   // A small file may unpack to a large array, which is then the account's to refuse.
   set_memory_limit(size_t{256} << 20);
-  MemoryFile file(data, size);
+  const fuzz::MemoryFile file(fuzz::text_of(data, size));
   try {
     read_npy(file.path());
   } catch (const Error&) {

@@ -1,6 +1,4 @@
 // libFuzzer target: any bytes parse or are refused, and what parses prints to the same program.
-//
-//   clang++ -fsanitize=fuzzer,address … (target relay_parse_fuzz)
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
