@@ -56,6 +56,27 @@ def test_dimensions_of_two_inputs_are_equal_or_derived():
         run(x, torch.randn(9))
 
 
+def test_views_of_open_extents_keep_their_names():
+    class Heads(torch.nn.Module):
+        def forward(self, x):
+            b, n, _ = x.shape
+            rows = x.view(b, n, 4, 8).transpose(1, 2).expand(b, 4, n, 8).reshape(b * 4, n, 8)
+            scores = torch.bmm(rows, rows.transpose(1, 2)).view(b, 4, n, n).softmax(-1)
+            mixed = torch.bmm(scores.view(b * 4, n, n), rows).view(b, 4, n, 8)
+            return mixed.permute(0, 2, 1, 3).reshape(b * n, 32), mixed.permute(0, 2, 1, 3).reshape(b, n, 1, 32)
+
+    b, n = torch.export.Dim("b"), torch.export.Dim("n")
+    mod, _ = relay.from_torch(torch.export.export(Heads(), (torch.randn(3, 5, 32),), dynamic_shapes={"x": {0: b, 1: n}}))
+    assert "dyn." not in str(mod)
+    type_ = mod["main"].checked_type.ret_type
+    assert "?" not in str(type_)
+    run = relay.compile(mod)
+    for extents in ((3, 5), (2, 7)):
+        x = torch.randn(*extents, 32)
+        for got, want in zip(run(x), Heads()(x)):
+            agree(got, want)
+
+
 def test_parameters_stay_parameters_when_asked():
     model = Mlp().eval()
     mod, params = relay.from_torch(torch.export.export(model, (torch.randn(5, 8),)), freeze_params=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from typing import Any, Callable, Sequence
@@ -236,18 +237,16 @@ class Context:
         sizes = [_number(size) for size in sizes]
         if all(isinstance(size, int) for size in sizes):
             return self.call("reshape", data, newshape=list(sizes), allowzero=0 in sizes)
-        if 0 not in sizes:
-            # An extent that stays is copied, and one more is inferred: the result's type keeps its names so.
-            form = [0 if _same(size, before, i) else size for i, size in enumerate(sizes)]
-            open_ = [i for i, size in enumerate(form) if not isinstance(size, int)]
-            if len(open_) <= 1 and not any(size == 0 for size in before):
-                for i in open_:
-                    form[i] = -1
+        if 0 not in sizes and not any(isinstance(size, int) and size == 0 for size in before):
+            form = _reshape_codes([_number(size) for size in before], sizes)
+            if form is not None:
                 return self.call("reshape", data, newshape=form)
         return self.call("dyn.reshape", data, self.shape(sizes), allowzero=True)
 
     def broadcast(self, data: Any, sizes: Sequence[Any]) -> Expr:
         """The data repeated to extents."""
+        if isinstance(data, Value) and data.rank == len(sizes) and all(map(_equal, data.shape, sizes)):
+            return data.expr
         shape = self.shape(sizes)
         return self.call("broadcast_to", data, shape=shape) if isinstance(shape, list) else self.call("dyn.broadcast_to", data, shape)
 
@@ -279,13 +278,44 @@ def _number(size: Any) -> Any:
     return size
 
 
-def _same(size: Any, before: Sequence[Any], index: int) -> bool:
-    return (
-        isinstance(size, torch.SymInt)
-        and index < len(before)
-        and isinstance(before[index], torch.SymInt)
-        and before[index].node.expr == size.node.expr
-    )
+def _equal(a: Any, b: Any) -> bool:
+    """True if PyTorch knows that two extents, or two products of them, are equal."""
+    terms = [size.node.expr if isinstance(size, torch.SymInt) else size for size in (a, b)]
+    return terms[0] is terms[1] or bool(sympy.expand(terms[0] - terms[1]) == 0)
+
+
+def _times(a: Any, b: Any) -> Any:
+    """The product of two extents as a term: PyTorch's own would add guards."""
+    return math.prod(size.node.expr if isinstance(size, torch.SymInt) else size for size in (a, b))
+
+
+def _reshape_codes(before: Sequence[Any], sizes: Sequence[Any]) -> list[int] | None:
+    """The codes of `reshape` for extents of which some are open, so that the result's type keeps their names; None if there are none.
+
+    An extent that stays is copied (0), two become one (-3), one becomes two (-4), and one more may be inferred (-1). No extent may be 0.
+    """
+    form: list[int] = []
+    at = place = 0  # of the extent that a code reads, and of the one that it makes
+    inferred = False
+    while place < len(sizes):
+        size, left, wanted = sizes[place], before[at : at + 2], sizes[place : place + 2]
+        if left and _equal(left[0], size):
+            form.append(size if isinstance(size, int) else 0)
+        elif len(left) == 2 and _equal(_times(*left), size):
+            form.append(-3)
+            at += 1
+        elif left and len(wanted) == 2 and any(isinstance(part, int) for part in wanted) and _equal(_times(*wanted), left[0]):
+            form += [-4, *(part if isinstance(part, int) else -1 for part in wanted)]
+            place += 1
+        elif isinstance(size, int):
+            form.append(size)
+        elif not inferred:
+            form.append(-1)
+            inferred = True
+        else:
+            return None
+        at, place = at + 1, place + 1
+    return form
 
 
 _ON_DIMS = {
