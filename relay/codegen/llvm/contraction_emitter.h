@@ -210,6 +210,8 @@ class ContractionEmitter {
   RightLine next_panel(const RightLine& line, int64_t vectors);
   /// Lines of a packed operand that are needed soon.
   void prefetch_ahead(const RightLine& line, int64_t vectors, Value* k);
+  /// True if the rows of a large left factor lie side by side, and steps of k far apart.
+  bool has_turned_rows() const;
   /// The same of rows that follow one another: weights are read once, from memory.
   void prefetch_rows_ahead(const LeftLines& lines, int64_t rows, Value* k);
   /// Where rows of the left factor begin, for one that is read directly.

@@ -175,6 +175,19 @@ void ContractionEmitter::prefetch_ahead(const RightLine& line, int64_t vectors, 
   }
 }
 
+bool ContractionEmitter::has_turned_rows() const {
+  const Dim rows = plan_.rows.extent, k = plan_.folded.extent;
+  if (!plan_.lhs_direct || !rows.is_int() || !k.is_int() || !plan_.lhs_step->is_int()) return false;
+  const LinearLoad& lhs = *plan_.lhs.load;
+  const std::optional<Dim> stride = plan_.rows.stride_of(lhs.offset);
+  if (!stride || !stride->is_int(1)) return false;
+  const auto size = static_cast<int64_t>(lhs.dtype.size());
+  const auto& processor = f_.target.processor;
+  // What the second cache holds comes quickly enough.
+  return std::abs(plan_.lhs_step->as_int()) * size > processor.line_bytes &&
+         rows.as_int() * k.as_int() * size > processor.second_bytes;
+}
+
 void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t rows, Value* k) {
   const auto size = static_cast<int64_t>(lines.dtype.size());
   Value* at = nullptr;
@@ -188,6 +201,12 @@ void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t row
     if (k_count > kNear / (rows * size)) return;
     const int64_t tile = rows * k_count;
     at = element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows))));
+  } else if (has_turned_rows()) {
+    // Each step reads a line of its own, and the processor foresees none of them: the line that
+    // follows has the rows of the next tiles.
+    Value* line = element(lines.at[0], lines.dtype, mul(k, lines.step));
+    at = element(line, lines.dtype, n(f_.target.processor.line_bytes / size));
+    return prefetch(at, Cache::kSecond);
   }
   if (at != nullptr) prefetch(at);
 }
