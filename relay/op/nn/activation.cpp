@@ -113,6 +113,12 @@ std::vector<ExprRef> softmax_gradient(const GradientCall& call) {
   return {call_op("multiply", {s, call_op("subtract", {call.gradient(), mean})})};
 }
 
+// The result is above 0 where the input is, so the gradient reads it in place of the input. Nobody
+// keeps the input then, and one kernel writes the result with what computes the input.
+std::vector<ExprRef> relu_gradient(const GradientCall& call) {
+  return derived_gradients(GradientCall{call.call, {&call.result, 1}, call.result, call.gradients});
+}
+
 TypeRef infer_dropout(const RelationCall& call) {
   double rate = call.attrs<DropoutAttrs>().rate;
   call.require(rate >= 0 && rate < 1, "rate must be at least 0 and below 1");
@@ -125,6 +131,7 @@ RELAY_UNARY_OP("nn.relu", "max(x, 0); not-a-number stays.", kNumbers,
                  return te::max(std::move(x), std::move(zero));
                })
     .level(1)
+    .gradient(relu_gradient)
     .column(integer_forms(), relu_on_integers);
 
 RELAY_UNARY_OP("hardswish", "x * clip(x + 3, 0, 6) / 6; not-a-number for that and for -inf.",
