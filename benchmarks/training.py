@@ -2,10 +2,12 @@
 """One training step (loss, gradients, update of the weights) against PyTorch's eager mode and torch.compile: benchmarks/training.py
 
     benchmarks/training.py [--models digits char_lm …] [--threads 1 2] [--steps N] [--peers PYTHON] [--no-compile]
+    benchmarks/training.py --gradients [--models …] [--threads 1 2] [--steps N]
 
 Each tool is a process of its own that makes the model of benchmarks/training/models.py (or trees.py) from the same weights, trains some steps and reports
 their losses, the least and the median time of a step, and by how much the process grew at most. The losses must agree. The ratio is
 that of the medians, against the better of PyTorch's two. Relay runs in this interpreter; --peers is one with PyTorch (.venv-peers).
+With --gradients Relay alone computes the loss, and the loss with its gradients, in turns; the ratio is that of the two.
 """
 
 import argparse
@@ -85,11 +87,43 @@ def torch_step(model, threads, compiled):
     return step
 
 
+def value_and_gradient(name, threads):
+    """The loss alone, and the loss with its gradients, as functions of nothing."""
+    import models
+    import relay
+    import trees
+
+    if name == "tree_lstm":
+        mod, batch = trees.relay_program()
+        weights = trees.weights(trees.SHAPES)
+    else:
+        model = models.MODELS[name]()
+        mod, batch, weights = relay.parse(model.relay), model.batch, model.weights().values()
+    mod["slope"] = relay.value_and_grad("loss", 0, mod)
+    runs = [relay.compile(mod, entry=entry, threads=threads) for entry in ("loss", "slope")]
+    return [lambda run=run: run(tuple(weights), *batch) for run in runs]
+
+
+def time_gradients(options):
+    name = options.models[0]
+    runs = value_and_gradient(name, options.threads[0])
+    times = [[], []]
+    for turn in range(options.steps + 2):
+        for run, found in zip(runs, times):
+            begin = time.perf_counter()
+            run()
+            if turn >= 2:
+                found.append((time.perf_counter() - begin) * 1e3)
+    print(json.dumps([(min(found), statistics.median(found)) for found in times]))
+
+
 def work(options):
     import models
     import trees
 
     tool, threads, name = options.worker, options.threads[0], options.models[0]
+    if tool == "gradients":
+        return time_gradients(options)
     if tool == "relay":
         import relay.optim  # noqa: F401 (before memory is looked at)
     else:
@@ -112,13 +146,25 @@ def work(options):
 
 
 def measured(tool, name, threads, options):
-    python = sys.executable if tool == "relay" else options.peers
+    python = sys.executable if tool in ("relay", "gradients") else options.peers
     command = [python, __file__, "--worker", tool, "--models", name, "--threads", str(threads), "--steps", str(options.steps)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         print(f"  {tool}: {done.stderr.strip().splitlines()[-1][:160] if done.stderr.strip() else done.returncode}", flush=True)
         return None
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def print_gradients(options):
+    for threads in options.threads:
+        print(f"{threads or 'all'} threads: median (least) milliseconds of the loss, of the loss with its gradients")
+        for name in options.models:
+            found = measured("gradients", name, threads, options)
+            if found:
+                (least, median), (least_both, median_both) = found
+                times = f"{median:.3f} ({least:.3f})  {median_both:.3f} ({least_both:.3f})"
+                print(f"{name:10}  {times}  ratio {median_both / median:.2f} ({least_both / least:.2f})", flush=True)
+    return 0
 
 
 def main():
@@ -129,11 +175,14 @@ def main():
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which compiles for a minute")
     parser.add_argument("--peers", default=str(ROOT / ".venv-peers/bin/python"))
-    parser.add_argument("--worker", choices=["relay", "torch", "torch.compile"], help=argparse.SUPPRESS)
+    parser.add_argument("--gradients", action="store_true", help="time the loss against the loss with its gradients")
+    parser.add_argument("--worker", choices=["relay", "torch", "torch.compile", "gradients"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         work(options)
         return 0
+    if options.gradients:
+        return print_gradients(options)
     tools = ["relay", "torch"] + ([] if options.no_compile else ["torch.compile"])
     differ = False
     for threads in options.threads:

@@ -29,7 +29,8 @@ def weights(shapes):
     return [(rng.normal(size=shape) * 0.3).astype("float32") for shape in shapes]
 
 
-def relay_step(threads):
+def relay_program():
+    """The module of the example, and what its loss takes behind the parameters."""
     import relay
 
     sys.path.insert(0, str(EXAMPLE))
@@ -47,13 +48,19 @@ def relay_step(threads):
     def value(tree):
         return relay.Value(node, [np.int32(tree[0]), listed([value(operand) for operand in tree[1]])])
 
-    given = listed([(value(tree), np.float32(truth)) for tree, truth in formulas()])
+    return mod, [listed([(value(tree), np.float32(truth)) for tree, truth in formulas()]), float(COUNT)]
+
+
+def relay_step(threads):
+    import relay
+
+    mod, batch = relay_program()
     run = relay.compile(mod, entry="step", threads=threads)
     params = tuple(weights(SHAPES))
     kept = [params, relay.compile(mod, entry="initial_state")(params)]
 
     def step():
-        kept[0], kept[1], loss = run(kept[0], kept[1], given, float(COUNT))
+        kept[0], kept[1], loss = run(kept[0], kept[1], *batch)
         return float(loss)
 
     return step
