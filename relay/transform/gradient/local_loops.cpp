@@ -1,6 +1,8 @@
 // Loops that are written inside of a function become global functions of what they capture.
 #include <relay/transform/gradient/parts.h>
 
+#include <algorithm>
+
 #include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
@@ -55,15 +57,12 @@ class LoopLifter final : public Rewriter {
   FunctionRef function_;
 };
 
-// The variables that mentions other than calls have.
-PointerSet<Var> used_as_values(const Expr* root) {
-  PointerSet<Var> found;
-  post_order(root, [&](const Expr* expr) {
-    for (size_t i = expr->is<Call>() ? 1 : 0; i < expr->operands().size(); ++i) {
-      if (const auto* var = expr->operands()[i]->as<Var>()) found.insert(var);
-    }
+// True if a variable is never a value, but is called wherever it stands.
+bool only_called(const View& view, uint32_t variable) {
+  const std::span<const Users::Use> uses = view.users()[variable];
+  return std::all_of(uses.begin(), uses.end(), [&](const Users::Use& use) {
+    return use.operand == 0 && view.kind(use.user) == ExprKind::kCall;
   });
-  return found;
 }
 
 // The variables that a loop captures; nothing if it is none that can be lifted.
@@ -86,12 +85,11 @@ FunctionRef with_global_loops(FunctionRef function, Module& whole, const Name& o
   for (size_t count = 0; count < kMostLoops; ++count) {
     const View view(function);
     const Lets lets(view);
-    const PointerSet<Var> values = used_as_values(function.get());
     bool found = false;
     // Those inside of others come first.
     for (const Lets::Entry& entry : lets.all()) {
       const Let* let = entry.let;
-      if (!lets.recursive(entry) || values.contains(let->var().get())) continue;
+      if (!lets.recursive(entry) || !only_called(view, entry.variable)) continue;
       std::optional<std::vector<VarRef>> captured = captured_by(let);
       if (!captured) continue;
       const Name name = whole.fresh_name(let->var()->name().str());
