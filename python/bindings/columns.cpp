@@ -12,6 +12,7 @@
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/op/registry/integer_form.h>
+#include <relay/op/registry/precision_rules.h>
 #include <relay/support/error.h>
 #include <relay/transform/convert_layout.h>
 #include <relay/transform/declared_fusion.h>
@@ -95,6 +96,26 @@ ExpandFn attached_of(const std::string& key, const nb::object& function) {
       if (!made.is_none()) result = expr_of(made);
     });
     return result;
+  };
+}
+
+/// A function of a call and the name of the narrow floats that gives 0 for always, 1 for follows, 2
+/// for never, or None for the call's own rule.
+PrecisionFn precision_of(const nb::object& function) {
+  return [call = Callback(function)](const ExprRef& use,
+                                     DType narrow) -> std::optional<PrecisionRule> {
+    nb::gil_scoped_acquire gil;
+    std::optional<PrecisionRule> rule;
+    run_part(use->as<Call>()->callee()->as<Op>()->op()->name().str() + ": ", "its precision", [&] {
+      nb::object made =
+          call_python(call.get(), {nb::cast(use), nb::cast(std::string(narrow.name()))});
+      if (made.is_none()) return;
+      int64_t category = required<int64_t>(made, "a precision is 0, 1 or 2");
+      if (category < 0 || category > 2)
+        throw Error("a precision is 0, 1 or 2, not " + std::to_string(category));
+      rule = static_cast<PrecisionRule>(category);
+    });
+    return rule;
   };
 }
 
@@ -232,6 +253,15 @@ void bind_columns(nb::module_& m) {
       },
       nb::arg("op"), nb::arg("function").none(), nb::arg("optional"),
       "What FakeQuantizationToInteger calls for an operator; None takes it away.");
+  m.def(
+      "attach_precision",
+      [](nb::handle op, nb::object function) {
+        static int level = 1000;  // what is attached last counts
+        attached_precision().set(
+            operator_of(op), function.is_none() ? PrecisionFn() : precision_of(function), ++level);
+      },
+      nb::arg("op"), nb::arg("function").none(),
+      "What ToMixedPrecision asks for an operator first; None takes it away.");
   m.def("fake_quantised_operators", [](const Module& module) {
     Module typed = module;
     return without_lock([&] {

@@ -43,24 +43,6 @@ struct MixedOptions {
   bool after_products;  // what follows no product stays wide
 };
 
-bool is_wide_tensor(const Type* type) {
-  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
-  return tensor != nullptr && tensor->has_dtype() && tensor->dtype() == kFloat32;
-}
-
-// The type with floats of another dtype in the place of those of `from`, in tensors and tuples.
-TypeRef with_floats(const TypeRef& type, DType from, DType to) {
-  if (const auto* tensor = type->as<TensorType>()) {
-    if (!tensor->has_dtype() || !(tensor->dtype() == from)) return type;
-    return TensorType::make(tensor->shape(), BaseType::make(to));
-  }
-  const auto* tuple = type->as<TupleType>();
-  if (tuple == nullptr) return type;
-  std::vector<TypeRef> fields;
-  for (const TypeRef& field : tuple->fields()) fields.push_back(with_floats(field, from, to));
-  return TupleType::make(std::move(fields));
-}
-
 // Rewrites one function. Every new node gets its type, since what follows asks for it.
 class Narrower final : public Rewriter {
  public:
@@ -203,8 +185,11 @@ class Narrower final : public Rewriter {
     if (added) {
       std::vector<TypeRef> types;
       for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
-      *known = precision_rule(
-          OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
+      const PrecisionFn* attached = attached_precision().find(called_op(&call));
+      if (attached != nullptr && *attached) *known = (*attached)(ExprRef(&call), options_.narrow);
+      if (!*known)
+        *known = precision_rule(
+            OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
     }
     return *known;
   }
@@ -262,7 +247,7 @@ class Narrower final : public Rewriter {
 
   // Parameters and constants may; what was computed only if it is narrow.
   bool may_be_narrow(const ExprRef& operand) const {
-    if (!is_wide_tensor(operand->type())) return !is_tuple_of_wide(operand->type());
+    if (!is_wide_tensor(operand->type())) return !has_wide_fields(operand->type());
     const auto* var = operand->as<Var>();
     if (const auto* constant = operand->as<Constant>()) return fits(constant->data());
     return var != nullptr && params_.contains(var);
@@ -275,14 +260,6 @@ class Narrower final : public Rewriter {
                  : std::all_of(tuple->fields().begin(), tuple->fields().end(),
                                [&](const ExprRef& field) { return may_be_narrow(field); });
     });
-  }
-  static bool is_tuple_of_wide(const Type* type) {
-    const auto* tuple = type == nullptr ? nullptr : type->as<TupleType>();
-    if (tuple == nullptr) return false;
-    for (const TypeRef& field : tuple->fields()) {
-      if (is_wide_tensor(field.get()) || is_tuple_of_wide(field.get())) return true;
-    }
-    return false;
   }
   AttrsRef with_narrow_result(const Call& call) const {
     const AttrsSchema* schema = called_op(&call)->attrs_schema();

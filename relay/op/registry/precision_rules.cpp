@@ -11,6 +11,11 @@ OpColumn<PrecisionRule>& precision_rules() {
   return *column;
 }
 
+OpColumn<PrecisionFn>& attached_precision() {
+  static auto* column = new OpColumn<PrecisionFn>("attached_precision");
+  return *column;
+}
+
 namespace {
 
 // True if results of the function lie close to one another whatever the argument is.
@@ -66,6 +71,32 @@ std::optional<PrecisionRule> precision_rule(const OpCall& call) {
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+bool is_wide_tensor(const Type* type) {
+  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+  return tensor != nullptr && tensor->has_dtype() && tensor->dtype() == kFloat32;
+}
+
+bool has_wide_fields(const Type* type) {
+  const auto* tuple = type == nullptr ? nullptr : type->as<TupleType>();
+  if (tuple == nullptr) return false;
+  for (const TypeRef& field : tuple->fields()) {
+    if (is_wide_tensor(field.get()) || has_wide_fields(field.get())) return true;
+  }
+  return false;
+}
+
+TypeRef with_floats(const TypeRef& type, DType from, DType to) {
+  if (const auto* tensor = type->as<TensorType>()) {
+    if (!tensor->has_dtype() || !(tensor->dtype() == from)) return type;
+    return TensorType::make(tensor->shape(), BaseType::make(to));
+  }
+  const auto* tuple = type->as<TupleType>();
+  if (tuple == nullptr) return type;
+  std::vector<TypeRef> fields;
+  for (const TypeRef& field : tuple->fields()) fields.push_back(with_floats(field, from, to));
+  return TupleType::make(std::move(fields));
 }
 
 }  // namespace relay

@@ -93,7 +93,22 @@ def _attach_form(optional: bool) -> Any:
     return attach_form
 
 
+def _set_precision(op: Op, function: Any, level: int) -> None:
+    if function is None:
+        _core.attach_precision(op, None)
+        return
+    if not callable(function):
+        raise TypeError(f"the precision of {op.name} is a function, not {type(function).__name__}")
+
+    def precision(call: Any, narrow: str) -> Any:
+        made = function(call, narrow)
+        return made if made is None else int(made[0])
+
+    _core.attach_precision(op, precision)
+
+
 def install() -> None:
     """Makes what is attached take effect."""
     takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
+    takes_effect.update(FTVMMixedPrecisionConversionType=_set_precision)
     takes_effect.update(FTVMFakeQuantizationToInteger=_attach_form(False), FTVMOptionalFakeQuantizationToInteger=_attach_form(True))
