@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/set.h>
+#include <nanobind/stl/tuple.h>
 
 #include <relay/analysis/counts.h>
 #include <relay/analysis/fc_transpose.h>
@@ -10,6 +11,8 @@
 #include <relay/analysis/forms.h>
 #include <relay/analysis/variables.h>
 #include <relay/infer/infer.h>
+#include <relay/op/registry/facts.h>
+#include <relay/print/annotated.h>
 #include <relay/program/call_graph.h>
 
 namespace relay::python {
@@ -20,6 +23,29 @@ std::vector<int> numbers(FeatureSet features) {
   std::vector<int> result;
   for (Feature feature : features.list()) result.push_back(static_cast<int>(feature));
   return result;
+}
+
+/// How quantised numbers go through a call, by a word; if it multiplies and adds elements of two
+/// tensors; and if attributes name the layouts of its operands, as those of convolutions do. Empty
+/// for what is no call of an operator, or has an operand without type.
+std::tuple<std::string, bool, bool> numbers_of_call(const ExprRef& expr) {
+  const auto* call = expr->as<Call>();
+  const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
+  if (callee == nullptr || call->type() == nullptr) return {};
+  std::vector<TypeRef> types;
+  for (const ExprRef& arg : call->args()) {
+    if (arg->type() == nullptr) return {};
+    types.emplace_back(arg->type());
+  }
+  if (types.size() != callee->op()->num_inputs()) return {};
+  AttrsRef attrs = call->attrs();
+  if (const AttrsSchema* schema = callee->op()->attrs_schema(); !attrs && schema != nullptr)
+    attrs = Attrs::make(*schema, {}, {});
+  OpCall typed(callee->op(), attrs, std::move(types), TypeRef(call->type()));
+  QuantisedRule rule = quantised_rule(typed);
+  bool sums = rule == QuantisedRule::kRequantises;
+  return {std::string(word_text(rule)), sums && !(cost_of(typed).macs == Dim(0)),
+          layout_rule(typed) == LayoutRule::kNamed};
 }
 
 }  // namespace
@@ -60,6 +86,19 @@ void bind_analyses(nb::module_& m) {
       "total_macs", [](const ExprRef& expr) { return total_macs(expr.get()); }, nb::arg("expr"),
       "Multiply-accumulates of all convolutions and matrix products. Wants types; raises "
       "RelayError where an extent is unknown.");
+  m.def(
+      "annotated_text",
+      [](const Module& mod, const nb::callable& remark) {
+        return print_annotated(mod, [&](const Expr*, const Expr* expr) {
+          nb::object said = remark(nb::cast(ExprRef(expr)));
+          return said.is_none() ? std::string() : nb::cast<std::string>(said);
+        });
+      },
+      nb::arg("mod"), nb::arg("remark"),
+      "The module as text, with what `remark` says of each node as a comment after it.");
+  m.def("numbers_of_call", &numbers_of_call, nb::arg("call"),
+        "The rule for quantised numbers of a call with types, if it multiplies and adds, and if "
+        "attributes name its layouts.");
   m.def(
       "detect_features", [](const ExprRef& expr) { return numbers(detect_features(expr.get())); },
       nb::arg("expr"));

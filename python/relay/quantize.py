@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ._checks import require_type
+from . import _core
 from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, TensorType, Var
 from ._progress import progress
 from .analysis import post_order_visit
 from .expr import bind, const
-from .expr_functor import rewrite
+from .expr_functor import MixedModeMutator, rewrite
 from .transform import Sequential, create, module_pass
 
-__all__ = ["QConfig", "QAnnotateKind", "annotate", "calibrate", "current_qconfig", "kl_divergence_threshold", "prerequisite_optimize", "qconfig",
+__all__ = ["QConfig", "QAnnotateKind", "annotate", "calibrate", "current_qconfig", "kl_divergence_threshold", "partition", "prerequisite_optimize", "qconfig",
            "quantize", "realize"]
 
 
@@ -112,16 +113,24 @@ def qconfig(**kwargs: Any) -> QConfig:
 
 # ---- Annotate ---------------------------------------------------------------------------------
 
-_CONVOLUTIONS = {"nn.conv2d", "nn.conv2d_transpose"}
-_PRODUCTS = {"nn.dense", "nn.batch_matmul"}
-# Operators that pass on that their operand is computed by integers.
-_PASSING = {"nn.relu", "clip", "nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.bias_add", "reshape", "nn.batch_flatten", "nn.pad",
-            "transpose", "squeeze", "strided_slice"}
 _SCALE = "quantize.scale"
+
+
+_HINT = "annotation.cast_hint"
+# How quantised numbers go through a call: it computes sums of products, other sums, or passes them on.
+_CONVOLUTION, _PRODUCT, _SUM, _PASSES, _OTHER = range(5)
 
 
 def _name_of(expr: Expr) -> str:
     return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
+
+
+def _kind_of(call: Call) -> int:
+    """From the operator's computation: the call has to have types."""
+    rule, multiplies, named = _core.numbers_of_call(call)
+    if rule == "requantises":
+        return (_CONVOLUTION if named else _PRODUCT) if multiplies else _SUM
+    return _PASSES if rule in ("keeps", "constants") else _OTHER
 
 
 def _simulated(expr: Expr, scale: Expr, dtype: str) -> Expr:
@@ -131,17 +140,66 @@ def _simulated(expr: Expr, scale: Expr, dtype: str) -> Expr:
     return op.dequantize(op.quantize(expr, scale, zero, out_dtype=dtype), scale, zero)
 
 
-class _Annotation:
+class _Integers(MixedModeMutator):
+    """Goes over a function whose calls have types, and knows what comes of integers: the results of convolutions and products that are
+    quantised, and those of calls that pass them on. `quantised` is given each convolution and product, `summed` each sum of such results."""
+
+    def __init__(self, config: QConfig) -> None:
+        super().__init__()
+        self.config, self.convolutions = config, 0
+        self.integers: set[Any] = set()
+
+    def quantised(self, call: Call) -> Expr:
+        return call
+
+    def summed(self, call: Call) -> Expr:
+        return call
+
+    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
+        if not isinstance(post, Call) or not _name_of(pre):
+            return post
+        kind = _kind_of(pre)
+        if kind == _CONVOLUTION:
+            number, self.convolutions = self.convolutions, self.convolutions + 1
+            if number in (self.config.skip_conv_layers or []):
+                return post
+            made = self.quantised(post)
+        elif kind == _PRODUCT:
+            if self.config.skip_dense_layer:
+                return post
+            made = self.quantised(post)
+        elif not any(arg in self.integers for arg in post.args) or kind == _OTHER and _name_of(pre) != _HINT:
+            return post
+        elif kind == _SUM and len(post.args) > 1 and not any(isinstance(arg, Constant) for arg in post.args):
+            if not all(arg in self.integers for arg in post.args):
+                return post
+            made = self.summed(post)
+        else:
+            made = post
+        self.integers.add(made)
+        return made
+
+
+class _Partition(_Integers):
+    """Marks the operands of sums of integers."""
+
+    def summed(self, call: Call) -> Expr:
+        from .op.annotation import cast_hint
+
+        args = [arg if _name_of(arg) == _HINT else cast_hint(arg, dtype=self.config.dtype_input) for arg in call.args]
+        return Call(call.op, args, call.attrs, call.type_args, call.span)
+
+
+class _Annotation(_Integers):
     """Puts a pair of quantize and dequantize around operands, with a variable for each scale."""
 
-    def __init__(self, config: QConfig, main: Function) -> None:
-        self.config, self.convolutions = config, 0
+    def __init__(self, config: QConfig) -> None:
+        super().__init__(config)
         self.scales: list[Var] = []
         self.known: dict[Any, Expr] = {}
-        self.integers: set[Any] = set()
-        self.body = rewrite(main.body, self.visit)
 
-    def point(self, expr: Expr, kind: int) -> Expr:
+    def point(self, expr: Expr) -> Expr:
+        kind = QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT
         if (expr, kind) not in self.known:
             scale = Var(f"{_SCALE}.{kind}.{len(self.scales)}", TensorType((), "float32"))
             self.scales.append(scale)
@@ -149,46 +207,46 @@ class _Annotation:
             self.known[expr, kind] = _simulated(expr, scale, dtype)
         return self.known[expr, kind]
 
-    def operand(self, expr: Expr) -> Expr:
-        return self.point(expr, QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT)
+    def quantised(self, call: Call) -> Expr:
+        return Call(call.op, [self.point(arg) for arg in call.args], call.attrs, call.type_args, call.span)
 
-    def visit(self, expr: Expr) -> Expr | None:
-        name = _name_of(expr)
-        if not isinstance(expr, Call) or not name:
-            return None
-        if name in _CONVOLUTIONS:
-            number, self.convolutions = self.convolutions, self.convolutions + 1
-            if number in (self.config.skip_conv_layers or []):
-                return None
-        elif name in _PRODUCTS:
-            if self.config.skip_dense_layer:
-                return None
-        elif name == "add" and all(arg in self.integers for arg in expr.args):
-            made = Call(expr.op, [self.point(arg, QAnnotateKind.INPUT) for arg in expr.args], expr.attrs, expr.type_args, expr.span)
-            self.integers.add(made)
-            return made
-        else:
-            passing = name in _PASSING or (name == "add" and any(isinstance(arg, Constant) for arg in expr.args))
-            if passing and any(arg in self.integers for arg in expr.args):
-                self.integers.add(expr)
-            return None
-        made = Call(expr.op, [self.operand(arg) for arg in expr.args], expr.attrs, expr.type_args, expr.span)
-        self.integers.add(made)
-        return made
+    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
+        if _name_of(pre) == _HINT and isinstance(post, Call):
+            return self.point(post.args[0])
+        return super().rewrite_call(pre, post)
 
 
-def annotate() -> Pass:
-    """Quantises operands of convolutions and products, and those of sums of two results of such. Each scale is a parameter of the
-    function, which `calibrate` binds."""
+def partition() -> Pass:
+    """Marks where results of integer computation meet: an operand of a sum of two such gets an `annotation.cast_hint` of the dtype of
+    operands, at which `annotate` quantises it. What is marked already stays."""
     config = current_qconfig()
 
     def run(mod: IRModule, ctx: Any) -> IRModule:
         main = mod["main"]
-        made = _Annotation(config, main)
-        if not made.scales:
+        body = _Partition(config).visit(main.body)
+        if body.same_as(main.body):
             return mod
         result = mod.copy()
-        result["main"] = Function([*main.params, *made.scales], made.body, None, main.type_params, main.attrs)
+        result["main"] = Function(main.params, body, None, main.type_params, main.attrs)
+        return result
+
+    return module_pass(run, opt_level=1, name="QuantizePartition", typed=True)
+
+
+def annotate() -> Pass:
+    """Quantises operands of convolutions and products, and what `partition` marked (which runs first where it has not). Each scale is a
+    parameter of the function, which `calibrate` binds."""
+    config, marks = current_qconfig(), partition()
+
+    def run(mod: IRModule, ctx: Any) -> IRModule:
+        mod = Sequential([marks, create("InferType")])(mod)
+        main = mod["main"]
+        annotation = _Annotation(config)
+        body = annotation.visit(main.body)
+        if not annotation.scales:
+            return mod
+        result = mod.copy()
+        result["main"] = Function([*main.params, *annotation.scales], body, None, main.type_params, main.attrs)
         return result
 
     return module_pass(run, opt_level=1, name="QuantizeAnnotate", typed=True)
@@ -377,7 +435,7 @@ def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: It
     first convolution by default, works on floats as before; inputs and results have the types that they had.
     """
     mod = prerequisite_optimize(require_type("mod", mod, IRModule), params)
-    passes = [annotate(), calibrate(dataset)] + ([] if current_qconfig().do_simulation else [realize(), create("FoldConstant", fold_qnn=True)])
+    passes = [partition(), annotate(), calibrate(dataset)] + ([] if current_qconfig().do_simulation else [realize(), create("FoldConstant", fold_qnn=True)])
     with PassContext(opt_level=3):
         result: IRModule = Sequential(passes)(mod)
     return result

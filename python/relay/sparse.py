@@ -69,6 +69,16 @@ def _weights(expr: Expr, op: str) -> list[str]:
     return list(found)
 
 
+def dense_weights(expr: Expr) -> list[str]:
+    """Names of variables that are weights of nn.dense."""
+    return _weights(expr, "nn.dense")
+
+
+def conv2d_weights(expr: Expr) -> list[str]:
+    """Names of variables that are weights of nn.conv2d."""
+    return _weights(expr, "nn.conv2d")
+
+
 def _is_call(expr: Expr, op: str) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == op
 

@@ -49,7 +49,7 @@ REASONS: dict[str, str] = {
     "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
     "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
     "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",
-    "tvm.relay.backend.executor_factory.": "factories around programs: what relay.build gives is exported and run itself",
+    "tvm.relay.backend.executor_factory.": "programs compiled ahead of time for a C runtime: relay.build gives one that is exported and run",
     "tvm.relay.analysis.annotated_regions.": _BYOC, "tvm.relay.analysis.operations_distribution.": _BYOC,
     "tvm.relay.transform.memory_plan.": _MEMORY, "tvm.relay.expr.StorageInfo": _MEMORY, "tvm.relay.expr.StaticMemoryPlan": _MEMORY,
     "tvm.relay.StorageInfo": _MEMORY, "tvm.relay.StaticMemoryPlan": _MEMORY,

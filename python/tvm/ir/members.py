@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import relay as _relay
-from relay import Attrs, Dim, Expr, NDArray, Type, Value
+from relay import Attrs, Dim, Expr, Function, IRModule, NDArray, Type, Value, _core
 
 from .._absent import missing_property
 
@@ -185,10 +185,26 @@ def with_result_types(thing: Any) -> Any:
 _raw_astext = Expr.astext
 
 
+def _annotated(mod: Any, annotate: Any) -> str:
+    """The text of a module with comments; marks of comments in what the function says go, since its text is inside of one."""
+
+    def remark(node: Any) -> str:
+        return str(annotate(node) or "").replace("/*", "").replace("*/", "").strip()
+
+    return '#[version = "0.0.5"]\n' + _core.annotated_text(mod, remark)
+
+
 def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
-    """Program text behind the version of its format. Raises NotImplementedError for `annotate`."""
+    """Program text behind the version of its format. `annotate`: a function of a node of a function whose text stands behind the node as a
+    comment. Raises NotImplementedError for it where the expression is no function."""
     if annotate is not None:
-        raise NotImplementedError("astext(annotate=…): comments cannot be put beside nodes")
+        if not isinstance(self, Function):
+            raise NotImplementedError("astext(annotate=…) is of functions and modules")
+        mod = IRModule()
+        mod["main"] = self
+        text = _annotated(mod, annotate)
+        head = "def @main"
+        return text.replace(head, "fn ", 1) if head in text else text
     text = _raw_astext(self, show_meta_data)
     return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
 

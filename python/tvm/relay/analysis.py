@@ -18,8 +18,10 @@ from ..runtime.ndarray import cpu as cpu
 
 __all__ = [*_names, "analyze_operations_distribution"]
 
-sparse_dense = submodule(__name__, "sparse_dense", process_params=_sparse.process_dense_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
-sparse_conv2d = submodule(__name__, "sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult)
+sparse_dense = submodule(__name__, "sparse_dense", process_params=_sparse.process_dense_params, SparseAnalysisResult=_sparse.SparseAnalysisResult,
+                         _search_dense_op_weight=_sparse.dense_weights)
+sparse_conv2d = submodule(__name__, "sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult,
+                          _search_conv2d_op_weight=_sparse.conv2d_weights)
 operations_distribution = submodule(__name__, "operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
 
 

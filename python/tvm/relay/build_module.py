@@ -22,9 +22,11 @@ __all__ = ["AotExecutor", "BuildModule", "GraphExecutor", "bind_params_by_name",
 
 
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
-    """The program of a module, compiled under the current context."""
+    """The program of a module, compiled under the current context. Values for names that are no parameters are ignored: scripts pass the
+    weights of a network once more after a pass has bound them."""
     level = _passes.PassContext.current().opt_level
-    return _relay.compile(mod, dict(params or {}), Target.machine_of(target), min(level, 4), entry)
+    names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
+    return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry)
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:

@@ -52,6 +52,20 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     return make(type_key, **kwargs)
 
 
+class _DFPatternCallback(_patterns.DFPatternCallback):
+    """A callback of its parts, as scripts make it for calls of TVM's C++ side; `rewrite` takes it."""
+
+    def __init__(self, pattern: Any, callback: Any, require_type: bool = False, rewrite_once: bool = False) -> None:
+        super().__init__(bool(require_type), bool(rewrite_once))
+        self.pattern = pattern
+        self.function = callback
+
+    def callback(self, pre: Expr, post: Expr, node_map: Any) -> Expr:
+        """What the function makes of a match."""
+        made: Expr = self.function(pre, post, node_map)
+        return made
+
+
 def _type_key(self: _patterns.DFPattern) -> str:
     """The name that TVM registers the class under."""
     return f"relay.dataflow_pattern.{type(self).__name__}"

@@ -8,8 +8,19 @@ from typing import Any
 __all__ = ["ADT", "Array", "Map", "ShapeTuple", "String", "tuple_object"]
 
 
-class String(str):
-    """A string."""
+class _Kept(type):
+    """Classes of TVM's whose objects are Python's own here: lists, tuples and dictionaries are instances, as scripts ask."""
+
+    kinds: tuple[type, ...] = ()
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.kinds) or type.__instancecheck__(cls, instance)
+
+
+class String(str, metaclass=_Kept):
+    """A string. Each string is an instance of it."""
+
+    kinds = (str,)
 
 
 class ShapeTuple(tuple[int, ...]):
@@ -49,9 +60,13 @@ def tuple_object(fields: Iterable[Any] | None = None) -> ADT:
     return ADT(0, fields or ())
 
 
-class Array(list[Any]):
-    """A list."""
+class Array(list[Any], metaclass=_Kept):
+    """A list. Lists and tuples, which attributes and types give, are instances of it."""
+
+    kinds = (list, tuple)
 
 
-class Map(dict[Any, Any]):
-    """A dictionary; keys may be nodes, which compare as they do everywhere."""
+class Map(dict[Any, Any], metaclass=_Kept):
+    """A dictionary; keys may be nodes, which compare as they do everywhere. Each dictionary is an instance of it."""
+
+    kinds = (dict,)

@@ -24,8 +24,8 @@ class _NoGraphError(Exception):
 class Graph:
     """The nodes of `main` after its operators were put into kernels. `exprs` has the expression of each node."""
 
-    def __init__(self, mod: IRModule) -> None:
-        self.mod = _passes.Sequential([_passes.InferType(), _passes.FuseOps(), _passes.InferType()])(mod)
+    def __init__(self, mod: IRModule, fuse: bool = True) -> None:
+        self.mod = _passes.Sequential([_passes.InferType(), _passes.FuseOps(), _passes.InferType()] if fuse else [_passes.InferType()])(mod)
         self.main: Function = self.mod["main"]
         try:
             self._build()
@@ -112,6 +112,11 @@ class Graph:
             raise ValueError(f"node {node} of a graph with {len(self.nodes)} nodes")
         return int(node)
 
+    @property
+    def types(self) -> list[list[TensorType]]:
+        """The types of the results of each node."""
+        return self._types
+
     def text(self) -> str:
         """The JSON document. Unknown extents are -1."""
         rows = [0]
@@ -125,11 +130,44 @@ class Graph:
             "heads": [[*entry, 0] for entry in self.heads],
             "attrs": {
                 "dltype": ["list_str", [str(t.dtype) for t in flat]], "device_index": ["list_int", [1] * len(flat)],
-                "storage_id": ["list_int", list(range(len(flat)))], "shape": ["list_shape", shapes],
+                "storage_id": ["list_int", [storage for ids in storage_of(self) for storage in ids]], "shape": ["list_shape", shapes],
             },
             "node_row_ptr": rows,
         }  # fmt: skip
         return json.dumps(document, indent=2)
+
+
+def storage_of(graph: Graph) -> list[list[int]]:
+    """The number of the storage of each result of each node.
+
+    Inputs and heads keep theirs to the end. A call takes the storage, of the same type, that has waited longest since its last reader.
+    """
+    readers: dict[Entry, int] = {}
+    for node in graph.nodes:
+        for at, result, _ in node["inputs"]:
+            readers[at, result] = readers.get((at, result), 0) + 1
+    kept = set(graph.heads)
+    plan: list[list[int]] = []
+    free: dict[str, list[int]] = {}
+    made = 0
+    for number, (node, types) in enumerate(zip(graph.nodes, graph.types)):
+        ids: list[int] = []
+        for type_ in types:
+            waiting = free.get(str(type_)) if node["op"] != "null" else None
+            if waiting:
+                ids.append(waiting.pop(0))
+            else:
+                ids.append(made)
+                made += 1
+        plan.append(ids)
+        for at, result, _ in node["inputs"]:
+            readers[at, result] -= 1
+            if readers[at, result] == 0 and (at, result) not in kept and graph.nodes[at]["op"] != "null":
+                free.setdefault(str(graph.types[at][result]), []).append(plan[at][result])
+        for result, type_ in enumerate(types):
+            if node["op"] != "null" and (number, result) not in readers and (number, result) not in kept:
+                free.setdefault(str(type_), []).append(ids[result])
+    return plan
 
 
 def _operands(expr: Expr) -> list[Expr]:

@@ -64,7 +64,8 @@ class Executor:
         kinds = [kind for kind, param in zip(types, function.params) if param.name_hint not in bound]
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            given = _arrange(open_names, args, kwargs)
+            # Weights that the executor has already: scripts pass them once more.
+            given = _arrange(open_names, args, {key: value for key, value in kwargs.items() if key in open_names or key not in self.params})
             return from_program(start([to_program(arg, kind, mod, self._strict) for arg, kind in zip(given, kinds)]), mod)
 
         return run

@@ -36,12 +36,17 @@ def get_net(iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = 
         relay.var("i2h_weight", shape=(4 * num_hidden, num_hidden), dtype=dtype), relay.var("i2h_bias", shape=(4 * num_hidden,), dtype=dtype),
         relay.var("h2h_weight", shape=(4 * num_hidden, num_hidden), dtype=dtype), relay.var("h2h_bias", shape=(4 * num_hidden,), dtype=dtype),
     ]  # fmt: skip
-    out: Any = relay.zeros((batch_size, num_hidden), dtype)
+    builder = relay.ScopeBuilder()
+    kind = relay.TensorType((batch_size, num_hidden), dtype)
+    out: Any = builder.let(("zeros", kind), relay.zeros((batch_size, num_hidden), dtype))
     state: Any = out
     for number in range(iterations):
-        both = relay.TupleWrapper(relay.Call(lstm_cell(num_hidden, batch_size, dtype, f"lstm_{number}"), [data, out, state, *weights]), 2)
-        out, state = both[0], both[1]
-    return relay.Function([data, *weights], out)
+        call = relay.Call(lstm_cell(num_hidden, batch_size, dtype, f"lstm_{number}"), [data, out, state, *weights])
+        both = builder.let((f"both_{number}", relay.TupleType([kind, kind])), call)
+        out = builder.let((f"out_{number}", kind), relay.TupleGetItem(both, 0))
+        state = builder.let((f"state_{number}", kind), relay.TupleGetItem(both, 1))
+    builder.ret(out)
+    return relay.Function([data, *weights], builder.get())
 
 
 def get_workload(iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32") -> Any:
