@@ -122,6 +122,7 @@ docs: python
 	@$(BUILD)/bin/relay doc passes > docs/passes.md
 	@scripts/setup.sh --docs
 	@mkdir -p $(BUILD)/docs
+	@PYTHONPATH=$(BUILD)/python .venv/bin/python scripts/docs/analyses_page.py > docs/analyses.md
 	@PYTHONPATH=$(BUILD)/python .venv/bin/python scripts/docs/tvm_page.py > $(BUILD)/docs/tvm-names.tsv
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
