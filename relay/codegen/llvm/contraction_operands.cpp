@@ -7,6 +7,9 @@ namespace {
 
 /// A page: the processor's own prefetching ends with it.
 constexpr int64_t kAhead = 4096;
+/// Rows of packed weights that few columns read come from memory in each step of k, which takes
+/// longer than the steps of a page.
+constexpr int64_t kRowsAhead = 2 * kAhead;
 /// Lines that are fetched ahead must not drive the rest out of the first cache.
 constexpr int64_t kNear = 16 << 10;
 
@@ -190,25 +193,25 @@ bool ContractionEmitter::has_turned_rows() const {
 
 void ContractionEmitter::prefetch_rows_ahead(const LeftLines& lines, int64_t rows, Value* k) {
   const auto size = static_cast<int64_t>(lines.dtype.size());
-  Value* at = nullptr;
   if (plan_.lhs_packed) {
-    at = element(element(lines.at[0], lines.dtype, mul(k, lines.step)), lines.dtype,
-                 n(kAhead / size));
-  } else if (plan_.lhs_direct && plan_.lhs_step->is_int(1) && plan_.folded.extent.is_int() &&
-             plan_.rows.stride_of(plan_.lhs.load->offset) == plan_.folded.extent) {
+    Value* from = element(lines.at[0], lines.dtype, mul(k, lines.step));
+    for (int64_t at = 0; at < rows * size; at += f_.target.processor.line_bytes)
+      prefetch(element(from, lines.dtype, n((kRowsAhead + at) / size)));
+    return;
+  }
+  if (plan_.lhs_direct && plan_.lhs_step->is_int(1) && plan_.folded.extent.is_int() &&
+      plan_.rows.stride_of(plan_.lhs.load->offset) == plan_.folded.extent) {
     // The next tile's, as much of it in each step as this step reads of this one.
     const int64_t k_count = plan_.folded.extent.as_int();
     if (k_count > kNear / (rows * size)) return;
     const int64_t tile = rows * k_count;
-    at = element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows))));
+    prefetch(element(lines.at[0], lines.dtype, add(n(tile), mul(k, n(rows)))));
   } else if (has_turned_rows()) {
     // Each step reads a line of its own, and the processor foresees none of them: the line that
     // follows has the rows of the next tiles.
     Value* line = element(lines.at[0], lines.dtype, mul(k, lines.step));
-    at = element(line, lines.dtype, n(f_.target.processor.line_bytes / size));
-    return prefetch(at, Cache::kSecond);
+    prefetch(element(line, lines.dtype, n(f_.target.processor.line_bytes / size)), Cache::kSecond);
   }
-  if (at != nullptr) prefetch(at);
 }
 
 std::vector<llvm::Value*> ContractionEmitter::column_masks(int64_t vectors, Value* first_column) {
