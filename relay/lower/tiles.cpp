@@ -4,6 +4,7 @@
 #include <map>
 
 #include <relay/lower/lines.h>
+#include <relay/lower/tables.h>
 #include <relay/lower/templates.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
@@ -18,118 +19,8 @@ using te::ScalarRef;
 
 namespace {
 
-constexpr int64_t kMostEntries = 64;      // of a table: each is written out
 constexpr int64_t kBandBytes = 24 << 10;  // of lines in scratch: most of the first cache
 constexpr int64_t kMostBandBytes = 256 << 10;
-
-// ---- Tables -------------------------------------------------------------------------------------
-
-/// The index that a table's row or column is chosen by: an axis, or its remainder.
-struct Key {
-  size_t axis = 0;  // of the map
-  int64_t count = 0;
-  bool whole = false;  // the axis itself
-};
-
-/// A tree of selects that compare keys with numbers.
-struct Table {
-  const ScalarNode* root = nullptr;
-  Key row, column;
-  std::vector<ScalarRef> entries;  // row by row
-};
-
-class TableFinder {
- public:
-  explicit TableFinder(const te::Map& map) : map_(map) {}
-
-  std::optional<Table> run() {
-    std::vector<const ScalarNode*> nodes = te::post_order(map_.values);
-    for (const ScalarNode* node : nodes) {
-      if (node->kind == ScalarKind::kFold || te::can_fail(*node)) return std::nullopt;
-    }
-    for (size_t i = nodes.size(); i-- > 0;) {
-      if (!choice_of(*nodes[i])) continue;
-      std::optional<std::vector<Key>> keys = keys_below(nodes[i]);
-      if (!keys || keys->size() != 2 || (*keys)[0].axis == (*keys)[1].axis) return std::nullopt;
-      Table table{nodes[i], (*keys)[0], (*keys)[1], {}};
-      if (table.row.count * table.column.count > kMostEntries) return std::nullopt;
-      for (int64_t row = 0; row < table.row.count; ++row) {
-        for (int64_t column = 0; column < table.column.count; ++column)
-          table.entries.push_back(entry(table, row, column));
-      }
-      return table;
-    }
-    return std::nullopt;
-  }
-
- private:
-  struct Choice {
-    Key key;
-    int64_t below = 0;  // the first arm is taken for smaller keys
-  };
-
-  std::optional<Choice> choice_of(const ScalarNode& node) const {
-    if (node.kind != ScalarKind::kSelect) return std::nullopt;
-    const ScalarNode& condition = *node.args[0];
-    if (condition.kind != ScalarKind::kBinary || condition.binary != te::BinaryOp::kLt)
-      return std::nullopt;
-    te::Affine bound = te::affine(condition.args[1]);
-    std::optional<Key> key = key_of(condition.args[0]);
-    if (!key || !bound.is_constant() || !bound.constant.is_int()) return std::nullopt;
-    return Choice{*key, bound.constant.as_int()};
-  }
-
-  std::optional<Key> key_of(const ScalarRef& index) const {
-    const ScalarNode* axis = index.get();
-    Dim modulus = 0;
-    if (index->kind == ScalarKind::kBinary && index->binary == te::BinaryOp::kFloorMod) {
-      modulus = te::divisor(*index);
-      axis = index->args[0].get();
-    }
-    if (axis->kind != ScalarKind::kIndex) return std::nullopt;
-    for (size_t d = 0; d < map_.axes.size(); ++d) {
-      if (map_.axes[d].id != axis->axis) continue;
-      const bool whole = axis == index.get();
-      Dim count = whole ? map_.axes[d].extent : modulus;
-      if (!count.is_int() || count.as_int() < 2 || count.as_int() > kMostEntries)
-        return std::nullopt;
-      return Key{d, count.as_int(), whole};
-    }
-    return std::nullopt;
-  }
-
-  std::optional<std::vector<Key>> keys_below(const ScalarNode* root) const {
-    std::vector<Key> keys;
-    std::vector<const ScalarNode*> stack{root};
-    while (!stack.empty()) {
-      const ScalarNode* node = stack.back();
-      stack.pop_back();
-      std::optional<Choice> choice = choice_of(*node);
-      if (!choice) continue;
-      auto known = std::find_if(keys.begin(), keys.end(),
-                                [&](const Key& key) { return key.axis == choice->key.axis; });
-      if (known == keys.end()) {
-        keys.push_back(choice->key);
-      } else if (known->count != choice->key.count || known->whole != choice->key.whole) {
-        return std::nullopt;
-      }
-      stack.push_back(node->args[2].get());
-      stack.push_back(node->args[1].get());
-    }
-    return keys;
-  }
-
-  ScalarRef entry(const Table& table, int64_t row, int64_t column) const {
-    ScalarRef node(table.root);
-    while (std::optional<Choice> choice = choice_of(*node)) {
-      int64_t at = choice->key.axis == table.row.axis ? row : column;
-      node = node->args[at < choice->below ? 1 : 2];
-    }
-    return node;
-  }
-
-  const te::Map& map_;
-};
 
 // ---- What both kinds of kernels need ------------------------------------------------------------
 
@@ -184,9 +75,11 @@ class SpreadTables : public TableKernel {
 
   std::optional<DraftKernel> run() {
     if (table_.root != map_.values[0].get() || !table_.row.whole || !table_.column.whole ||
-        is_key(map_.axes.size() - 1) || !find_loads() || !cut()) {
+        is_key(map_.axes.size() - 1) || !find_loads()) {
       return std::nullopt;
     }
+    if (auto kernel = by_columns()) return kernel;
+    if (!cut()) return std::nullopt;
     std::vector<Axis> outer;
     int64_t tables = 1;
     for (size_t d = 0; d < map_.axes.size(); ++d) {
@@ -210,10 +103,6 @@ class SpreadTables : public TableKernel {
   }
 
  private:
-  struct Place {
-    int64_t down = 0, along = 0;
-  };
-
   /// Every load of one tensor, at constant distances from the table's place in its plane.
   bool find_loads() {
     for (const ScalarNode* node : te::post_order(entries_)) {
@@ -235,7 +124,7 @@ class SpreadTables : public TableKernel {
     } else if (load.bounds != te::Bounds::kProven) {
       return false;
     }
-    Place place;
+    TablePlace place;
     lines_.along = load.args.size() - 1;
     for (size_t d = 0; d < load.args.size(); ++d) {
       te::Affine index = te::affine(load.args[d]);
@@ -281,6 +170,152 @@ class SpreadTables : public TableKernel {
     return false;
   }
 
+  // A line of few tables leaves vectors nearly empty. Its planes are computed whole: first the
+  // values that one column gives, with lanes along columns, into scratch, then tables, with lanes
+  // along those of all lines (and planes).
+
+  struct Planes {
+    ColumnValues values;
+    std::optional<size_t> axis;  // of the map, that counts the planes computed together
+    int64_t together = 1;
+    int64_t copies = 1;            // of a kind: columns from `step` times the copy's number on
+    int64_t lines = 0, width = 0;  // of all planes; elements of a line
+
+    int64_t kinds() const { return static_cast<int64_t>(values.kinds.size()); }
+    int64_t elements() const { return copies * kinds() * lines * width; }
+    /// Where line 0 of a copy of a kind begins.
+    int64_t begin(int64_t copy, size_t kind) const {
+      return (copy * kinds() + static_cast<int64_t>(kind)) * lines * width;
+    }
+  };
+
+  std::optional<Planes> planes() const {
+    const auto bytes = static_cast<int64_t>(lines_.data->dtype.size());
+    const int64_t lanes = std::max<int64_t>(job_.options.processor.lanes(bytes), 1);
+    const int64_t across = lane().extent.as_int(), down = extent(row_);
+    const int64_t taken = (across + lanes - 1) / lanes * lanes;
+    if (row_ + 2 != map_.axes.size() || 2 * taken < 3 * across) return std::nullopt;
+    std::optional<ColumnValues> values = column_values(entries_, [&](const ScalarNode& load) {
+      TablePlace place = places_.at(&load);
+      place.along += lines_.before;
+      return place;
+    });
+    if (!values) return std::nullopt;
+    Planes planes;
+    planes.values = std::move(*values);
+    planes.copies = planes.values.most / lines_.parts + 1;
+    planes.width = across * lines_.parts;
+    planes.lines = down;
+    if (planes.elements() * bytes > kBandBytes) return std::nullopt;
+    for (size_t d = row_; d-- > 0 && !is_key(d);) {
+      if (extent(d) == 1) continue;
+      // As many as fill a vector, all groups of equal size.
+      int64_t count = std::min({extent(d), std::max<int64_t>(lanes / (down * across), 1),
+                                kBandBytes / (planes.elements() * bytes)});
+      while (extent(d) % count != 0) --count;
+      if (count > 1) {
+        planes.axis = d;
+        planes.together = count;
+        planes.lines *= count;
+      }
+      break;
+    }
+    return planes;
+  }
+
+  std::optional<DraftKernel> by_columns() {
+    std::optional<Planes> planes = this->planes();
+    if (!planes) return std::nullopt;
+    Axis groups, member = draft_.new_axis(Dim(planes->together));
+    std::vector<Axis> outer;
+    int64_t count = 1;
+    for (size_t d = 0; d < map_.axes.size(); ++d) {
+      if (is_key(d)) continue;
+      count *= extent(d);
+      if (d >= row_) continue;
+      outer.push_back(map_.axes[d]);
+      if (planes->axis != d) continue;
+      groups = draft_.new_axis(Dim(extent(d) / planes->together));
+      outer.back() = groups;
+    }
+    math_.add_axes(std::vector<Axis>{member});
+    math_.add_axes(outer);
+    const int64_t tables = planes->lines * lane().extent.as_int();
+    OuterLoops loops(draft_, outer,
+                     static_cast<double>(tables * static_cast<int64_t>(entries_.size()) * 4));
+    const int32_t scratch =
+        draft_.scratch("columns", lines_.data->dtype, {Dim(planes->elements())});
+    Names names = loops.names;
+    Scalar plane = te::index_constant(0);
+    if (planes->axis) {
+      Scalar first = Scalar(loops.name(groups)) * planes->together;
+      names[map_.axes[*planes->axis].id] = (first + te::index_of(member)).ref();
+      plane = te::index_of(member) * extent(row_);
+      loops.names[map_.axes[*planes->axis].id] = first.ref();
+    }
+    For of_plane = loop(LoopKind::kSerial, map_.axes[row_]);
+    for (int64_t copy = 0; copy < planes->copies; ++copy)
+      of_plane.body.push_back({columns(*planes, copy, names, scratch, plane)});
+    Block body;
+    body.push_back({std::move(of_plane)});
+    if (planes->axis) enclose(body, loop(LoopKind::kSerial, member));
+    body.push_back({tables_of(*planes, loops.names, scratch, tables)});
+    loops.close(std::move(body));
+    return finish(count);
+  }
+
+  /// What each column of a line gives, from column `copy` · step on.
+  For columns(const Planes& planes, int64_t copy, const Names& names, int32_t scratch,
+              const Scalar& plane) {
+    Axis column = draft_.new_axis(Dim(planes.width));
+    math_.add_axes(std::vector<Axis>{column});
+    const int64_t shift = copy * lines_.parts - lines_.before;
+    ScalarRewriter move([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
+      if (node->kind != ScalarKind::kLoad) return {};
+      Ref<ScalarNode> load = copy_node(*lines_.data);
+      load->args = node->args;
+      load->args[lines_.along] = (te::index_of(column) + shift).ref();
+      return load;
+    });
+    std::vector<ScalarRef> values = draft_.bind(move(planes.values.kinds), math_, names);
+    For vector = loop(LoopKind::kVector, column);
+    name_shared(draft_, values, vector.body);
+    Scalar line = plane + te::index_of(map_.axes[row_]);
+    for (size_t kind = 0; kind < values.size(); ++kind) {
+      Scalar at = line * planes.width + planes.begin(copy, kind) + te::index_of(column);
+      vector.body.push_back(store(scratch, {math_.simplify(at.ref())}, values[kind]));
+    }
+    return vector;
+  }
+
+  /// The tables of all lines of the planes.
+  For tables_of(const Planes& planes, Names names, int32_t scratch, int64_t tables) {
+    Axis table = draft_.new_axis(Dim(tables));
+    math_.add_axes(std::vector<Axis>{table});
+    const int64_t step = lines_.parts;
+    ScalarRewriter read([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
+      auto part = planes.values.of_part.find(node.get());
+      if (part == planes.values.of_part.end()) return {};
+      const auto& [kind, column] = part->second;
+      Scalar at = te::index_of(table) * step + (planes.begin(column / step, kind) + column % step);
+      return draft_.load(scratch, {math_.simplify(at.ref())});
+    });
+    std::vector<ScalarRef> values = read(entries_);
+    For vector = loop(LoopKind::kVector, table);
+    name_shared(draft_, values, vector.body);
+    names[map_.axes[row_].id] = te::index_constant(0).ref();
+    names[lane().id] = te::index_of(table).ref();
+    size_t next = 0;
+    for (int64_t i = 0; i < table_.row.count; ++i) {
+      for (int64_t j = 0; j < table_.column.count; ++j) {
+        names[map_.axes[table_.row.axis].id] = te::index_constant(i).ref();
+        names[map_.axes[table_.column.axis].id] = te::index_constant(j).ref();
+        vector.body.push_back(store_at(names, values[next++]));
+      }
+    }
+    return vector;
+  }
+
   bool cut() {
     lines_.down = down_;
     lines_.pitch = lane().extent.as_int() + (most_along_ + lines_.before) / lines_.parts;
@@ -307,7 +342,7 @@ class SpreadTables : public TableKernel {
     }
     Scalar line = bands_ > 1 ? te::index_of(row) - first : te::index_of(row);
     draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
-      const Place& place = places_.at(&load);
+      const TablePlace& place = places_.at(&load);
       const int64_t column = place.along + lines_.before;
       Scalar at = (line * down_step_ + (place.down - least_down_)) * lines_.line() +
                   (column % lines_.parts * lines_.pitch + column / lines_.parts) +
@@ -337,7 +372,7 @@ class SpreadTables : public TableKernel {
   size_t row_ = 0;  // dimension of the map
   int64_t down_step_ = 1, least_down_ = 0, most_down_ = 0, most_along_ = 0;
   int64_t band_ = 1, bands_ = 1;
-  std::map<const ScalarNode*, Place> places_;
+  std::map<const ScalarNode*, TablePlace> places_;
 };
 
 // ---- Tables side by side ------------------------------------------------------------------------
@@ -373,8 +408,10 @@ class JoinedTables : public TableKernel {
   }
 
  private:
-  int64_t tables(const Key& key) const { return (extent(key.axis) + key.count - 1) / key.count; }
-  const Axis& axis_of(const Key& key) const { return map_.axes[key.axis]; }
+  int64_t tables(const TableKey& key) const {
+    return (extent(key.axis) + key.count - 1) / key.count;
+  }
+  const Axis& axis_of(const TableKey& key) const { return map_.axes[key.axis]; }
 
   /// Makes the entries depend on which table it is alone; false if they depend on more.
   bool by_tables() {
@@ -383,7 +420,7 @@ class JoinedTables : public TableKernel {
           node->args[0]->kind != ScalarKind::kIndex) {
         return {};
       }
-      auto is = [&](const Key& key) {
+      auto is = [&](const TableKey& key) {
         return node->args[0]->axis == axis_of(key).id && te::divisor(*node).is_int(key.count);
       };
       if (is(table_.row)) return te::index_of(row_).ref();
@@ -453,7 +490,7 @@ std::optional<DraftKernel> lower_tiles(const Job& job) {
   for (const Axis& axis : map.axes) {
     if (!axis.extent.is_int() || axis.extent.as_int() < 1) return std::nullopt;
   }
-  std::optional<Table> table = TableFinder(map).run();
+  std::optional<Table> table = find_table(map);
   if (!table) return std::nullopt;
   if (auto kernel = SpreadTables(job, map, *table).run()) return kernel;
   return JoinedTables(job, map, *table).run();

@@ -134,6 +134,13 @@ TEST(Winograd, SizesAndPadding) {
   expect_same({{3, 32, 12, 9}, {40, 32, 3, 3}});
 }
 
+// Few tiles in a line: vectors take those of all lines, and of several channels.
+TEST(Winograd, FewTilesInALine) {
+  expect_same({{1, 128, 7, 7}, {32, 128, 3, 3}});
+  expect_same({{1, 37, 28, 28}, {40, 37, 3, 3}});
+  expect_same({{2, 32, 14, 14}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b + %x)"});
+}
+
 TEST(Winograd, Epilogues) {
   for (const char* epilogue :
        {"nn.relu(%c + %b)", "nn.relu(%c + %b + %x)", "%c * sigmoid(%c)", "(%c + %b) * 2f"})
