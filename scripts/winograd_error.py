@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Errors of minimal filtering F(2x2, 3x3) and F(4x4, 3x3) in float32, next to those of plain sums: scripts/winograd_error.py
+"""Errors of minimal filtering F(2x2, 3x3), F(4x4, 3x3) and F(2x2, 5x5) in float32, next to those of plain sums: scripts/winograd_error.py
 
 For normally distributed data and weights of 128 channels: the root of the mean square of the error against sums in float64, and the
 greatest error, both relative to the root of the mean square of the results. docs/numerics.md has the table.
@@ -10,17 +10,18 @@ import numpy as np
 CHANNELS, OUT_CHANNELS, TILES = 128, 32, 64
 
 
-def four(a, b):
-    """Matrices of F(4, 3) at the points 0, a, -a, b, -b and infinity: of data, weights, results."""
+def six_points(a, b, tile):
+    """Matrices of F(4, 3) or F(2, 5) at the points 0, a, -a, b, -b and infinity: of data, weights, results."""
     p, s = a * a * b * b, a * a + b * b
     data = [[p, 0, -s, 0, 1, 0], [0, p, 0, -s, 0, 1]]
     for x, other in ((a, b), (-a, b), (b, a), (-b, a)):
         data.insert(-1, [0, -x * other**2, -(other**2), x, 1, 0])
-    weights = [[1 / p, 0, 0]]
+    taps = 7 - tile
+    weights = [np.eye(taps)[0] / p]
     for x, other in ((a, b), (-a, b), (b, a), (-b, a)):
-        weights.append(np.array([1, x, x * x]) / (2 * x * x * (x * x - other * other)))
-    weights.append([0, 0, 1])
-    results = [[float(k == 0)] + [x**k for x in (a, -a, b, -b)] + [float(k == 3)] for k in range(4)]
+        weights.append(np.array([x**k for k in range(taps)]) / (2 * x * x * (x * x - other * other)))
+    weights.append(np.eye(taps)[-1])
+    results = [[float(k == 0)] + [x**k for x in (a, -a, b, -b)] + [float(k == tile - 1)] for k in range(tile)]
     return np.array(data), np.array(weights), np.array(results)
 
 
@@ -33,13 +34,13 @@ def two():
 
 def errors(data_matrix, weight_matrix, result_matrix):
     random = np.random.default_rng(0)
-    points, tile = len(data_matrix), len(result_matrix)
+    points, tile, taps = len(data_matrix), len(result_matrix), weight_matrix.shape[1]
     data = random.standard_normal((CHANNELS, TILES, points, points)).astype("f")
-    weights = random.standard_normal((OUT_CHANNELS, CHANNELS, 3, 3)).astype("f")
+    weights = random.standard_normal((OUT_CHANNELS, CHANNELS, taps, taps)).astype("f")
     exact = np.zeros((OUT_CHANNELS, TILES, tile, tile))
     sums = np.zeros_like(exact, "f")
-    for y in range(3):
-        for x in range(3):
+    for y in range(taps):
+        for x in range(taps):
             part = data[:, :, y : y + tile, x : x + tile]
             exact += np.einsum("kc,ctab->ktab", weights[:, :, y, x].astype("d"), part.astype("d"), optimize=True)
             sums += np.einsum("kc,ctab->ktab", weights[:, :, y, x], part, optimize=True)
@@ -51,6 +52,11 @@ def errors(data_matrix, weight_matrix, result_matrix):
     return [np.sqrt(((value - exact) ** 2).mean()) / scale for value in (sums, found)] + [abs(found - exact).max() / scale]
 
 
-for name, matrices in (("2x2: 0, 1", two()), ("4x4: 0, 5/8, 3/2", four(0.625, 1.5)), ("4x4: 0, 1, 2", four(1, 2))):
+for name, matrices in (
+    ("2x2: 0, 1", two()),
+    ("4x4: 0, 5/8, 3/2", six_points(0.625, 1.5, 4)),
+    ("4x4: 0, 1, 2", six_points(1, 2, 4)),
+    ("2x2 of 5x5: 0, 5/8, 3/2", six_points(0.625, 1.5, 2)),
+):
     sums, tiles, greatest = errors(*matrices)
-    print(f"{name:18} sums {sums:.1e}  tiles {tiles:.1e}  greatest {greatest:.1e}")
+    print(f"{name:24} sums {sums:.1e}  tiles {tiles:.1e}  greatest {greatest:.1e}")

@@ -49,8 +49,9 @@ double direct_cost(const Convolution& conv) {
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   double results = 1;
   for (size_t d = 0; d < conv.axes.size(); ++d) results *= static_cast<double>(conv.extent(d));
-  const double weights = 9 * channels * static_cast<double>(conv.extent(conv.out_channel));
-  return 2 * 9 * channels * results + memory_cost(weights);
+  const auto window = static_cast<double>(conv.taps * conv.taps);
+  const double weights = window * channels * static_cast<double>(conv.extent(conv.out_channel));
+  return 2 * window * channels * results + memory_cost(weights);
 }
 
 std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
@@ -60,6 +61,8 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
   constexpr double kMostBytes = 64 << 20;  // of what lies between the steps
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   const auto out_channels = static_cast<double>(conv.extent(conv.out_channel));
+  const double groups =
+      conv.outs_of_group == 0 ? 1 : out_channels / static_cast<double>(conv.outs_of_group);
   const auto points = static_cast<double>(filtering.points() * filtering.points());
   // Lanes run along the tiles of a line.
   if (tiles_of(conv, filtering.tile(), conv.down.result) < 2 ||
@@ -70,7 +73,7 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
                                          tiles_of(conv, filtering.tile(), conv.along.result));
   const double lanes = static_cast<double>(processor.vector_bytes) / 4;
   const double columns = std::ceil(tiles / lanes) * lanes;
-  const double between = points * tiles * (channels + out_channels);
+  const double between = points * tiles * (channels * groups + out_channels);
   if (between * 4 > kMostBytes) return std::nullopt;
   return 2 * points * channels * out_channels * columns + kTransform * between +
          memory_cost(points * channels * out_channels) + 2 * memory_cost(between);
@@ -82,6 +85,7 @@ const Filtering* cheapest(const Convolution& conv, const Processor& processor) {
   const Filtering* best = nullptr;
   double least = kClearly * direct_cost(conv);
   for (const Filtering* filtering : all_filterings()) {
+    if (filtering->taps() != conv.taps) continue;
     std::optional<double> here = cost(conv, *filtering, processor);
     if (!here || *here >= least) continue;
     least = *here;
@@ -173,22 +177,25 @@ class Tiled {
     };
     Dim channels = conv_.channel.extent, outs = conv_.axes[conv_.out_channel].extent;
     // One side first: half of the operations.
-    te::Tensor half = builder.map({side(), Dim(kTaps), outs, channels}, [&](te::Indices at) {
+    te::Tensor half = builder.map({side(), Dim(conv_.taps), outs, channels}, [&](te::Indices at) {
       std::vector<Scalars> lines;
-      for (int64_t column = 0; column < kTaps; ++column) {
+      for (int64_t column = 0; column < conv_.taps; ++column) {
         Scalars line;
-        for (int64_t row = 0; row < kTaps; ++row) line.push_back(load(at[2], at[3], row, column));
+        for (int64_t row = 0; row < conv_.taps; ++row)
+          line.push_back(load(at[2], at[3], row, column));
         lines.push_back(filtering_.weights(line));
       }
       Scalars by_row;
       for (size_t row = 0; row < points(); ++row) {
-        by_row.push_back(choose(at[1], Scalars{lines[0][row], lines[1][row], lines[2][row]}));
+        Scalars of_columns;
+        for (const Scalars& column : lines) of_columns.push_back(column[row]);
+        by_row.push_back(choose(at[1], of_columns));
       }
       return choose(at[0], by_row);
     });
     builder.output(builder.map({side(), side(), outs, channels}, [&](te::Indices at) {
       Scalars line;
-      for (int64_t column = 0; column < kTaps; ++column)
+      for (int64_t column = 0; column < conv_.taps; ++column)
         line.push_back(half({at[0], te::index_constant(column), at[2], at[3]}));
       return choose(at[1], filtering_.weights(line));
     }));
@@ -217,7 +224,7 @@ class Tiled {
   te::Tensor transformed_data(te::Builder& builder) const {
     te::Tensor from = builder.tensor(conv_.data->tensor);
     const Scalar zero = te::constant(0, kFloat32);
-    return builder.map(dims_of(conv_.channel.extent), [&](te::Indices at) {
+    return builder.map(dims_of(from.dims()[conv_.channel_dim]), [&](te::Indices at) {
       const std::vector<size_t> images = image_dims();
       auto load = [&](size_t row, size_t column) {
         Scalars index;
@@ -229,11 +236,11 @@ class Tiled {
                             (static_cast<int64_t>(down ? row : column) - window.before));
             continue;
           }
-          std::optional<uint32_t> axis = plain_axis(conv_.data->args[d]);
-          if (axis == conv_.channel.id) {
+          if (d == conv_.channel_dim) {
             index.push_back(at[2]);
             continue;
           }
+          std::optional<uint32_t> axis = plain_axis(conv_.data->args[d]);
           Scalar image = te::index_constant(0);
           for (size_t k = 0; k < images.size(); ++k) {
             if (axis == conv_.axes[images[k]].id) image = at[3 + k];
@@ -246,13 +253,28 @@ class Tiled {
     });
   }
 
+  /// Output channels of a group, and groups; nothing if there is one.
+  std::optional<std::pair<Dim, Dim>> groups() const {
+    if (conv_.outs_of_group == 0) return std::nullopt;
+    return std::pair(Dim(conv_.outs_of_group),
+                     Dim(conv_.extent(conv_.out_channel) / conv_.outs_of_group));
+  }
+
+  /// [point, point, (group,) output channel, images…, tiles down, tiles along]. A group is an axis
+  /// of its own, so that each element of the data is seen to be read again and again.
   te::Tensor multiplied(te::Builder& builder, const te::Tensor& weights,
                         const te::Tensor& data) const {
-    return builder.map(dims_of(conv_.axes[conv_.out_channel].extent), [&](te::Indices at) {
-      return builder.sum({conv_.channel.extent}, [&](te::Indices k) {
+    const Dim channels = conv_.channel.extent;
+    const auto groups = this->groups();
+    std::vector<Dim> dims = dims_of(groups ? groups->first : conv_.axes[conv_.out_channel].extent);
+    if (groups) dims.insert(dims.begin() + 2, groups->second);
+    return builder.map(dims, [&](te::Indices at) {
+      return builder.sum({channels}, [&](te::Indices k) {
         Scalars index(at.begin(), at.end());
-        index[2] = k[0];
-        return weights({at[0], at[1], at[2], k[0]}) * data(index);
+        if (groups) index.erase(index.begin() + 2);
+        index[2] = groups ? at[2] * te::from_dim(channels) + k[0] : k[0];
+        Scalar out = groups ? at[2] * te::from_dim(groups->first) + at[3] : at[2];
+        return weights({at[0], at[1], out, k[0]}) * data(index);
       });
     });
   }
@@ -261,13 +283,21 @@ class Tiled {
   te::Tensor results(te::Builder& builder, const te::Tensor& products) const {
     const te::Tensor old = builder.tensor({static_cast<int32_t>(conv_.stage), 0});
     const ScalarRef value = old_value_;
+    const auto groups = this->groups();
     return builder.map(old.dims(), [&](te::Indices at) {
       const Scalar& row = at[conv_.down.result];
       const Scalar& column = at[conv_.along.result];
       const Scalar tile = te::index_constant(filtering_.tile());
       auto load = [&](size_t i, size_t j) {
         Scalars index{te::index_constant(static_cast<int64_t>(i)),
-                      te::index_constant(static_cast<int64_t>(j)), at[conv_.out_channel]};
+                      te::index_constant(static_cast<int64_t>(j))};
+        const Scalar& out = at[conv_.out_channel];
+        if (groups) {
+          index.push_back(te::floor_div(out, te::from_dim(groups->first)));
+          index.push_back(te::floor_mod(out, te::from_dim(groups->first)));
+        } else {
+          index.push_back(out);
+        }
         for (size_t d : image_dims()) index.push_back(at[d]);
         index.push_back(te::floor_div(row, tile));
         index.push_back(te::floor_div(column, tile));

@@ -25,8 +25,8 @@ struct Winograd {
   te::Computation computation;
 };
 
-/// The first 3×3 convolution (step 1, no groups, float32, known extents) of a computation with
-/// weights for which `constant` is true that costs clearly less in tiles, on a target with vectors
+/// The first 3×3 or 5×5 convolution (step 1, float32, known extents) of a computation with weights
+/// for which `constant` is true that costs clearly less in tiles, on a target with vectors
 /// of so many bytes; nothing if there is none. Results round differently from those of the plain
 /// sums (docs/numerics.md). `prepared`: the computation itself is ready for `lower`.
 std::optional<Winograd> winograd_of(const te::Computation& computation,

@@ -42,14 +42,16 @@ RELAY_INLINE inline WeightRun operator*(const WeightRun& a, double factor) {
 
 /// Transforms a square along both sides: columns first.
 template <class F>
-void transform_square(const WeightSquare& taps, std::span<WeightRun> to) {
-  constexpr auto kPoints = static_cast<size_t>(F::kTile + kTaps - 1);
+void transform_square(std::span<const WeightRun> taps, std::span<WeightRun> to) {
+  constexpr auto kTaps = static_cast<size_t>(F::kTaps);
+  constexpr auto kPoints = static_cast<size_t>(F::kTile + F::kTaps - 1);
   with_vectors([&]() RELAY_INLINE {
     std::array<std::array<WeightRun, kPoints>, kTaps> columns;
     for (size_t column = 0; column < kTaps; ++column)
-      columns[column] = F::transformed(taps[column].data());
+      columns[column] = F::transformed(taps.data() + column * kTaps);
     for (size_t row = 0; row < kPoints; ++row) {
-      const WeightRun line[kTaps] = {columns[0][row], columns[1][row], columns[2][row]};
+      WeightRun line[kTaps];
+      for (size_t column = 0; column < kTaps; ++column) line[column] = columns[column][row];
       const std::array<WeightRun, kPoints> made = F::transformed(line);
       for (size_t column = 0; column < kPoints; ++column) to[row * kPoints + column] = made[column];
     }
@@ -59,8 +61,8 @@ void transform_square(const WeightSquare& taps, std::span<WeightRun> to) {
 /// F(2, 3) at 0, ±1, ∞.
 class TwoResults : public Filtering {
  public:
-  static constexpr int64_t kTile = 2;
-  TwoResults() : Filtering(kTile) {}
+  static constexpr int64_t kTile = 2, kTaps = 3;
+  TwoResults() : Filtering(kTile, kTaps) {}
   Scalars data(std::span<const Scalar> d) const override {
     return {d[2] - d[0], d[2] + d[1], d[2] - d[1], d[3] - d[1]};
   }
@@ -68,7 +70,7 @@ class TwoResults : public Filtering {
     auto made = transformed(w.data());
     return {made.begin(), made.end()};
   }
-  void weights(const WeightSquare& taps, std::span<WeightRun> to) const override {
+  void weights(std::span<const WeightRun> taps, std::span<WeightRun> to) const override {
     transform_square<TwoResults>(taps, to);
   }
   Scalars results(std::span<const Scalar> m) const override {
@@ -82,12 +84,11 @@ class TwoResults : public Filtering {
   }
 };
 
-/// F(4, 3) at 0, ±a, ±b, ∞. Among points whose squares have few bits these lose least: the error is
-/// less than half of that at ±1, ±2.
-class FourResults : public Filtering {
+/// At 0, ±a, ±b, ∞. Among points whose squares have few bits these lose least: the error of F(4, 3)
+/// is less than half of that at ±1, ±2.
+class SixPoints : public Filtering {
  public:
-  static constexpr int64_t kTile = 4;
-  FourResults() : Filtering(kTile) {}
+  using Filtering::Filtering;
   Scalars data(std::span<const Scalar> d) const override {
     Scalar even_a = d[4] - d[2] * kB2, odd_a = (d[3] - d[1] * kB2) * kA;
     Scalar even_b = d[4] - d[2] * kA2, odd_b = (d[3] - d[1] * kA2) * kB;
@@ -98,11 +99,23 @@ class FourResults : public Filtering {
             even_b - odd_b,
             d[1] * (kA2 * kB2) + (d[5] - d[3] * (kA2 + kB2))};
   }
+
+ protected:
+  static constexpr double kA = 0.625, kB = 1.5, kA2 = kA * kA, kB2 = kB * kB;
+  /// The weights' value at a point is divided by these.
+  static constexpr double kScaleA = 2 * kA2 * (kA2 - kB2), kScaleB = 2 * kB2 * (kB2 - kA2);
+};
+
+/// F(4, 3).
+class FourResults : public SixPoints {
+ public:
+  static constexpr int64_t kTile = 4, kTaps = 3;
+  FourResults() : SixPoints(kTile, kTaps) {}
   Scalars weights(std::span<const Scalar> w) const override {
     auto made = transformed(w.data());
     return {made.begin(), made.end()};
   }
-  void weights(const WeightSquare& taps, std::span<WeightRun> to) const override {
+  void weights(std::span<const WeightRun> taps, std::span<WeightRun> to) const override {
     transform_square<FourResults>(taps, to);
   }
   Scalars results(std::span<const Scalar> m) const override {
@@ -118,13 +131,41 @@ class FourResults : public Filtering {
       T even = w[0] + w[2] * (point * point), odd = w[1] * point;
       return std::pair((even + odd) * (1 / scale), (even - odd) * (1 / scale));
     };
-    auto [a, minus_a] = at(kA, 2 * kA2 * (kA2 - kB2));
-    auto [b, minus_b] = at(kB, 2 * kB2 * (kB2 - kA2));
+    auto [a, minus_a] = at(kA, kScaleA);
+    auto [b, minus_b] = at(kB, kScaleB);
     return {w[0] * (1 / (kA2 * kB2)), a, minus_a, b, minus_b, w[2]};
   }
+};
 
- private:
-  static constexpr double kA = 0.625, kB = 1.5, kA2 = kA * kA, kB2 = kB * kB;
+/// F(2, 5).
+class TwoOfFive : public SixPoints {
+ public:
+  static constexpr int64_t kTile = 2, kTaps = 5;
+  TwoOfFive() : SixPoints(kTile, kTaps) {}
+  Scalars weights(std::span<const Scalar> w) const override {
+    auto made = transformed(w.data());
+    return {made.begin(), made.end()};
+  }
+  void weights(std::span<const WeightRun> taps, std::span<WeightRun> to) const override {
+    transform_square<TwoOfFive>(taps, to);
+  }
+  Scalars results(std::span<const Scalar> m) const override {
+    Scalar odd_a = m[1] - m[2], odd_b = m[3] - m[4];
+    return {m[0] + ((m[1] + m[2]) + (m[3] + m[4])), m[5] + (odd_a * kA + odd_b * kB)};
+  }
+
+  template <class T>
+  RELAY_INLINE static inline std::array<T, 6> transformed(const T* w) {
+    auto at = [&](double point, double scale) RELAY_INLINE {
+      const double square = point * point;
+      T even = w[0] + (w[2] * square + w[4] * (square * square));
+      T odd = w[1] * point + w[3] * (square * point);
+      return std::pair((even + odd) * (1 / scale), (even - odd) * (1 / scale));
+    };
+    auto [a, minus_a] = at(kA, kScaleA);
+    auto [b, minus_b] = at(kB, kScaleB);
+    return {w[0] * (1 / (kA2 * kB2)), a, minus_a, b, minus_b, w[4]};
+  }
 };
 
 }  // namespace
@@ -132,7 +173,8 @@ class FourResults : public Filtering {
 std::span<const Filtering* const> all_filterings() {
   static const FourResults four;
   static const TwoResults two;
-  static constexpr const Filtering* kAll[] = {&four, &two};
+  static const TwoOfFive of_five;
+  static constexpr const Filtering* kAll[] = {&four, &two, &of_five};
   return kAll;
 }
 
@@ -257,7 +299,8 @@ void turn_lanes(const std::array<const float*, WeightRun::kSize>& lanes, int64_t
 
 void transform_weights(const Filtering& filtering, const NDArray& weights, const WeightSteps& steps,
                        int64_t outs, int64_t ins, float* to, const Places& places) {
-  constexpr int64_t kWindow = kTaps * kTaps, kLinesAtOnce = 16;
+  constexpr int64_t kLinesAtOnce = 16;
+  const int64_t side = filtering.taps(), window = side * side;
   const NDArray dense = weights.contiguous();
   const auto* from = dense.data<float>();
   const auto points = static_cast<size_t>(filtering.points());
@@ -266,15 +309,15 @@ void transform_weights(const Filtering& filtering, const NDArray& weights, const
   if (outs == 1 || places[2][1] != places[2][0] + 1) std::swap(lanes, lines);
   // True if a window's weights lie side by side, and windows of several lines do, too.
   const bool windows =
-      std::max(steps.row, steps.column) == kTaps && std::min(steps.row, steps.column) == 1;
-  const int64_t at_once = windows && lines.step == kWindow ? kLinesAtOnce : 1;
+      std::max(steps.row, steps.column) == side && std::min(steps.row, steps.column) == 1;
+  const int64_t at_once = windows && lines.step == window ? kLinesAtOnce : 1;
   std::vector<int64_t> point_places;
   for (size_t row = 0; row < points; ++row) {
     for (size_t column = 0; column < points; ++column)
       point_places.push_back(places[0][row] + places[1][column]);
   }
-  WeightSquare taps{};
-  std::vector<WeightRun> turned(static_cast<size_t>(at_once * kWindow)), made(points * points);
+  std::vector<WeightRun> taps(static_cast<size_t>(window));
+  std::vector<WeightRun> turned(static_cast<size_t>(at_once * window)), made(points * points);
   for (const LaneGroup& group : groups_of(lanes.places)) {
     for (int64_t line = 0; line < lines.count; ++line) {
       const float* corner = from + group.first * lanes.step + line * lines.step;
@@ -282,14 +325,14 @@ void transform_weights(const Filtering& filtering, const NDArray& weights, const
         std::array<const float*, WeightRun::kSize> begins;  // past the last: that one again
         for (int64_t i = 0; i < WeightRun::kSize; ++i)
           begins[static_cast<size_t>(i)] = corner + std::min(i, group.count - 1) * lanes.step;
-        turn_lanes(begins, std::min(at_once, lines.count - line) * kWindow, turned.data());
+        turn_lanes(begins, std::min(at_once, lines.count - line) * window, turned.data());
       }
-      for (int64_t column = 0; column < kTaps; ++column) {
-        for (int64_t row = 0; row < kTaps; ++row) {
-          WeightRun& run = taps[static_cast<size_t>(column)][static_cast<size_t>(row)];
+      for (int64_t column = 0; column < side; ++column) {
+        for (int64_t row = 0; row < side; ++row) {
+          WeightRun& run = taps[static_cast<size_t>(column * side + row)];
           const int64_t tap = row * steps.row + column * steps.column;
           if (windows) {
-            run = turned[static_cast<size_t>(line % at_once * kWindow + tap)];
+            run = turned[static_cast<size_t>(line % at_once * window + tap)];
           } else {
             for (int64_t i = 0; i < group.count; ++i)
               run.values()[i] = corner[tap + i * lanes.step];

@@ -1,7 +1,6 @@
 // Winograd's minimal filtering: a convolution of a line or a plane as a product of transforms.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -13,16 +12,12 @@
 
 namespace relay::lower {
 
-/// Weights along a side of a window.
-inline constexpr int64_t kTaps = 3;
-
 /// Neighbouring weights that are transformed together.
 struct WeightRun;
-/// Those of a window, by columns.
-using WeightSquare = std::array<std::array<WeightRun, kTaps>, kTaps>;
 
-/// Transforms between a line of `tile` results, the `points` = tile + 2 elements that they are
-/// computed from, and three weights: a product of polynomials, by their values at 0, ±a, (±b,) ∞.
+/// Transforms between a line of `tile` results, the `points` = tile + taps - 1 elements that they
+/// are computed from, and `taps` weights: a product of polynomials, by their values at 0, ±a,
+/// (±b,) ∞.
 class Filtering {
  public:
   using Scalars = std::vector<te::Scalar>;
@@ -31,19 +26,21 @@ class Filtering {
 
   virtual ~Filtering() = default;
   int64_t tile() const { return tile_; }
-  int64_t points() const { return tile_ + kTaps - 1; }
+  /// Weights along a side of a window.
+  int64_t taps() const { return taps_; }
+  int64_t points() const { return tile_ + taps_ - 1; }
   virtual Scalars data(std::span<const te::Scalar> d) const = 0;
   virtual Scalars weights(std::span<const te::Scalar> w) const = 0;
-  /// Transforms a window along both sides, columns first, into `to`: `points` rows of `points`
-  /// runs.
-  virtual void weights(const WeightSquare& taps, std::span<WeightRun> to) const = 0;
+  /// Transforms a window, given by columns, along both sides, columns first, into `to`: `points`
+  /// rows of `points` runs.
+  virtual void weights(std::span<const WeightRun> taps, std::span<WeightRun> to) const = 0;
   virtual Scalars results(std::span<const te::Scalar> m) const = 0;
 
  protected:
-  explicit Filtering(int64_t tile) : tile_(tile) {}
+  Filtering(int64_t tile, int64_t taps) : tile_(tile), taps_(taps) {}
 
  private:
-  int64_t tile_;
+  int64_t tile_, taps_;
 };
 
 /// All filterings, larger tiles first.

@@ -118,7 +118,13 @@ class ConvolutionMatcher {
     bool has_channel = false;
     for (size_t d = 0; d < dims.size(); ++d) {
       Affine index = te::affine(found_.data->args[d]);
-      if (!dims[d].is_int() || !index.others.empty() || !index.constant.is_int()) return false;
+      if (!dims[d].is_int() || !index.constant.is_int()) return false;
+      if (!index.others.empty()) {
+        if (has_channel || !reads_group(index, dims[d])) return false;
+        found_.channel_dim = d;
+        has_channel = true;
+        continue;
+      }
       if (index.terms.empty()) {
         if (!index.constant.is_int(0)) return false;
         continue;
@@ -128,6 +134,7 @@ class ConvolutionMatcher {
         if (const Axis* axis = folded(index.terms[0].axis)) {
           if (has_channel) return false;
           found_.channel = *axis;
+          found_.channel_dim = d;
           has_channel = true;
         } else if (!take(index.terms[0].axis, seen)) {
           return false;
@@ -146,7 +153,32 @@ class ConvolutionMatcher {
     }
     found_.down = windows[0];
     found_.along = windows[1];
+    found_.taps = folded(found_.along.tap)->extent.as_int();
+    std::span<const Filtering* const> all = all_filterings();
+    if (!folded(found_.down.tap)->extent.is_int(found_.taps) ||
+        std::none_of(all.begin(), all.end(),
+                     [&](const Filtering* one) { return one->taps() == found_.taps; }))
+      return false;
     return found_.along.dim + 1 == dims.size() && found_.along.result + 1 == found_.axes.size();
+  }
+
+  /// True for a channel of the group that the output channel is in: out div outs · channels + k.
+  bool reads_group(const Affine& index, const Dim& channels) {
+    if (index.others.size() != 1 || index.terms.size() != 1 || !index.constant.is_int(0) ||
+        !index.terms[0].coefficient.is_int(1))
+      return false;
+    const Axis* axis = folded(index.terms[0].axis);
+    const ScalarNode& group = *index.others[0].value;
+    const uint32_t out = found_.axes[found_.out_channel].id;
+    if (axis == nullptr || !axis->extent.is_int() || axis->extent != index.others[0].coefficient ||
+        group.kind != ScalarKind::kBinary || group.binary != te::BinaryOp::kFloorDiv ||
+        plain_axis(group.args[0]) != out || !te::divisor(group).is_int())
+      return false;
+    const int64_t outs = te::divisor(group).as_int(), all = found_.extent(found_.out_channel);
+    if (outs < 1 || all % outs != 0 || channels != Dim(all / outs) * axis->extent) return false;
+    found_.channel = *axis;
+    found_.outs_of_group = outs;
+    return true;
   }
 
   bool take(uint32_t axis, std::vector<size_t>& seen) const {
@@ -165,7 +197,7 @@ class ConvolutionMatcher {
     for (const Affine::Term& term : index.terms) {
       if (!term.coefficient.is_int(1)) return std::nullopt;
       if (const Axis* axis = folded(term.axis)) {
-        if (!axis->extent.is_int(kTaps)) return std::nullopt;
+        if (!axis->extent.is_int()) return std::nullopt;
         window.tap = axis->id;
         has_tap = true;
       } else if (std::optional<size_t> result = result_dim(term.axis)) {

@@ -18,22 +18,26 @@ struct SlidingDim {
   int64_t before = 0;
 };
 
-/// A sum over a 3×3 window and channels, and the work that follows it, in stage `stage`.
+/// A sum over a window of `taps` × `taps` and channels, and the work that follows it, in stage
+/// `stage`.
 struct Convolution {
   size_t stage = 0;
   const te::ScalarNode* fold = nullptr;
   const te::ScalarNode* data = nullptr;     // loads
   const te::ScalarNode* weights = nullptr;  // of an input, along axes of the result and the sum
   te::Axis channel;                         // of the sum
-  size_t out_channel = 0;                   // dimension of the results
-  SlidingDim down, along;                   // the last dimension of data and results
-  std::vector<te::Axis> axes;               // of the results
+  int64_t taps = 0;
+  size_t channel_dim = 0;      // of the data
+  int64_t outs_of_group = 0;   // so many output channels read the same channels; 0: all do
+  size_t out_channel = 0;      // dimension of the results
+  SlidingDim down, along;      // the last dimension of data and results
+  std::vector<te::Axis> axes;  // of the results
 
   int64_t extent(size_t dim) const { return axes[dim].extent.as_int(); }
 };
 
-/// The first 3×3 convolution (step 1, no groups, float32, known extents) of a computation with
-/// weights for which `constant` is true. It points into the computation.
+/// The first convolution that some filtering computes (step 1, float32, known extents) in a
+/// computation with weights for which `constant` is true. It points into the computation.
 std::optional<Convolution> match_convolution(const te::Computation& computation,
                                              const std::function<bool(size_t input)>& constant);
 

@@ -92,7 +92,7 @@ struct Conv {
   std::string epilogue = "%c";  // of the convolution %c, the bias %b, the input %x
 
   Program program() const {
-    const Shape bias{weights[2] == 3 ? weights[0] : weights[3], 1, 1};
+    const Shape bias{weights[2] == weights[3] ? weights[0] : weights[3], 1, 1};
     std::vector<NDArray> values;
     for (const Shape& shape : {data, weights, bias})
       values.push_back(random_array(shape, kFloat32, static_cast<uint32_t>(values.size() + 1)));
@@ -141,6 +141,17 @@ TEST(Winograd, FewTilesInALine) {
   expect_same({{2, 32, 14, 14}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b + %x)"});
 }
 
+TEST(Winograd, WindowsOfFive) {
+  for (int64_t size = 13; size < 15; ++size)
+    expect_same({{1, 32, size, 28 - size}, {32, 32, 5, 5}, "padding=[2, 2]"});
+  expect_same({{2, 32, 18, 21}, {40, 32, 5, 5}, "padding=[0, 1, 2, 3]", "nn.relu(%c + %b)"});
+}
+
+TEST(Winograd, Groups) {
+  expect_same({{1, 64, 16, 15}, {96, 32, 3, 3}, "padding=[1, 1], groups=2", "nn.relu(%c + %b)"});
+  expect_same({{1, 72, 14, 14}, {96, 24, 5, 5}, "padding=[2, 2], groups=3"});
+}
+
 TEST(Winograd, Epilogues) {
   for (const char* epilogue :
        {"nn.relu(%c + %b)", "nn.relu(%c + %b + %x)", "%c * sigmoid(%c)", "(%c + %b) * 2f"})
@@ -176,8 +187,10 @@ TEST(Winograd, LeftAlone) {
   EXPECT_EQ(tiles({{1, 64, 4, 4}, {64, 64, 3, 3}}), none);  // few pixels
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 3, 3}, "strides=[2, 2]"}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 3, 3}, "dilation=[2, 2]"}), none);
-  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 32, 3, 3}, "groups=2"}), none);
-  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 5, 5}}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 1, 3, 3}, "groups=64"}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 4, 3, 3}, "groups=16"}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 7, 7}}), none);
+  EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 5, 3}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 1, 1}}), none);
   // Weights that are no constants.
   const std::string text = "def @main(%x: " + tensor(Shape{1, 64, 16, 16}) +
@@ -192,6 +205,7 @@ TEST(Winograd, LeftAlone) {
 TEST(Winograd, TransformedWeights) {
   for (const Conv& conv :
        {Conv{{1, 40, 16, 16}, {27, 40, 3, 3}}, Conv{{1, 256, 7, 7}, {256, 256, 3, 3}},
+        Conv{{1, 40, 18, 18}, {27, 40, 5, 5}},
         Conv{{1, 32, 16, 16}, {3, 3, 32, 40}, "kernel_layout=\"HWIO\", channels=40"}}) {
     size_t found = 0;
     const Program program = conv.program();
