@@ -75,29 +75,35 @@ Values lstm_step(NodeContext& node, const Layer& layer, const Direction& d, cons
   return {node.emit("multiply", {o, activated(node, d.activations[2], cell)}), cell};
 }
 
+// (1 - z) · fresh + z · h, where `held` is what the last gate takes of the state.
+Values gru_state(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
+                 const GraphValue& h, const GraphValue& z, const GraphValue& held) {
+  GraphValue sum = node.emit("add", {gate(node, layer, x, 2), held});
+  GraphValue fresh = activated(node, d.activations[1], clipped(node, layer, sum));
+  GraphValue away = node.emit("subtract", {h, fresh});
+  return {node.emit("add", {fresh, node.emit("multiply", {z, away})})};
+}
+
 Values gru_step(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
                 const Values& states) {
   const GraphValue& h = states[0];
-  GraphValue early = node.emit("nn.dense", {h, rows(node, layer, d.recurrent, 0, 2)});
+  // If the last gate is reset after its product, one product of all gates does: what follows it is
+  // one kernel then, which reads the gates where they lie.
+  GraphValue early = node.emit(
+      "nn.dense", {h, layer.reset_after ? d.recurrent : rows(node, layer, d.recurrent, 0, 2)});
   auto opened = [&](size_t k) {
     GraphValue sum = node.emit("add", {gate(node, layer, x, k), gate(node, layer, early, k)});
     return activated(node, d.activations[0], clipped(node, layer, sum));
   };
   GraphValue z = opened(0), r = opened(1);
-  GraphValue last = rows(node, layer, d.recurrent, 2, 3);
-  GraphValue held;
   if (layer.reset_after) {
-    GraphValue product = node.emit("nn.dense", {h, last});
+    GraphValue product = gate(node, layer, early, 2);
     if (d.late_bias) product = node.emit("add", {product, d.late_bias});
-    held = node.emit("multiply", {r, product});
-  } else {
-    held = node.emit("nn.dense", {node.emit("multiply", {r, h}), last});
+    return gru_state(node, layer, d, x, h, z, node.emit("multiply", {r, product}));
   }
-  GraphValue sum = node.emit("add", {gate(node, layer, x, 2), held});
-  GraphValue fresh = activated(node, d.activations[1], clipped(node, layer, sum));
-  // (1 - z) · fresh + z · h
-  GraphValue away = node.emit("subtract", {h, fresh});
-  return {node.emit("add", {fresh, node.emit("multiply", {z, away})})};
+  GraphValue last = rows(node, layer, d.recurrent, 2, 3);
+  GraphValue held = node.emit("nn.dense", {node.emit("multiply", {r, h}), last});
+  return gru_state(node, layer, d, x, h, z, held);
 }
 
 Values rnn_step(NodeContext& node, const Layer& layer, const Direction& d, const GraphValue& x,
@@ -108,6 +114,16 @@ Values rnn_step(NodeContext& node, const Layer& layer, const Direction& d, const
 
 using Step = Values (*)(NodeContext&, const Layer&, const Direction&, const GraphValue& x,
                         const Values& states);
+
+// Zeros in the steps (steps, batch, hidden) at which a sequence has ended: the loop goes on with
+// the last state there, so that a step has one result.
+GraphValue only_active(NodeContext& node, const GraphValue& y, const GraphValue& lengths) {
+  Dim column[] = {y.dim(0), Dim(1)}, row[] = {Dim(1), y.dim(1)};
+  GraphValue place =
+      node.cast(counted_along(node, extent_value(node, y, 0), 0, 3), lengths.dtype());
+  GraphValue active = node.emit("less", {node.reshape(place, column), node.reshape(lengths, row)});
+  return node.emit("where", {node.unsqueeze(active, {2}), y, node.scalar(y.dtype(), 0)});
+}
 
 // Zeros after the last step of the longest sequence.
 GraphValue used_steps(NodeContext& node, const GraphValue& x, const GraphValue& lengths) {
@@ -170,20 +186,19 @@ Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, 
       }
     }
     Values next = step(inner, layer, d, now, before);
-    GraphValue shown = next[0];
     if (lengths) {
-      shown = inner.emit("where", {active, shown, inner.scalar(shown.dtype(), 0)});
       for (size_t k = 0; k < next.size(); ++k) {
         next[k] = inner.emit("where", {active, next[k], own[k]});
       }
     }
     GraphValue after = inner.emit("add", {s[0], inner.scalar(kInt64, 1)});
-    Values result{after, inner.with_part(s[1], s[0], shown)};
+    Values result{after, inner.with_part(s[1], s[0], next[0])};
     result.insert(result.end(), next.begin(), next.end());
     return result;
   };
   Values last = node.loop(states, test, round);
   last.erase(last.begin());
+  if (lengths) last[0] = only_active(node, last[0], lengths);
   if (backward) last[0] = turned(last[0]);
   return last;
 }
