@@ -209,12 +209,38 @@ def test_light_and_dark(page, open_page, folder):
 def test_two_models_side_by_side(open_page, folder):
     (folder / "other.rly").write_text(conftest.PROGRAM.replace("exp(", "tanh("))
     conftest.export(folder / "two.html", folder / "small.rly", "--with", folder / "other.rly")
-    page = open_page(folder / "two.html", "#tab=compare&stage=0")
+    page = open_page(folder / "two.html", "#tab=compare&stage=0&pairs=list")
     assert page.locator("#compare-count").inner_text().startswith("1 of ")
     assert "exp" in page.locator("#pane-left-model .row.removed").inner_text()
     assert "tanh" in page.locator("#pane-right-model .row.added").inner_text()
     page.click("#next-difference")
     assert selected(page) == "exp"
+
+
+def test_two_models_as_graphs_on_canvases(open_page, folder):
+    text = conftest.PROGRAM.replace("exp(", "tanh(").replace("* 1f", "- 1f")
+    (folder / "graphs.rly").write_text(text)
+    conftest.export(folder / "graphs.html", folder / "small.rly", "--with", folder / "graphs.rly")
+    page = open_page(folder / "graphs.html", "#tab=compare&stage=0")
+    coloured = "[relay.compare.leftGraph, relay.compare.rightGraph].map(graph => graph.coloured.sort())"
+    assert page.evaluate(coloured) == [["exp", "multiply"], ["subtract", "tanh"]]
+    at = """([side, label]) => {
+      const graph = relay.compare[side], item = graph.layout.items.find(each => each.title === label);
+      graph.canvas.centre(item);
+      return graph.canvas.middleOf(item);
+    }"""
+    for side, canvas, label in (("leftGraph", "#graph-left", "exp"), ("rightGraph", "#graph-right", "subtract")):
+        where = page.evaluate(at, [side, label])
+        page.wait_for_function("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        box = page.locator(canvas).bounding_box()
+        page.mouse.click(box["x"] + where["x"], box["y"] + where["y"])
+        assert selected(page) == {"exp": "exp", "subtract": "multiply"}[label]  # of the first model
+    page.keyboard.press("n")
+    assert selected(page) == "exp"
+    page.click("#compare-form")
+    assert "pairs=list" in page.url and page.locator("#pane-left-model .row.removed").count() == 2
+    page.click("#compare-form")
+    assert page.evaluate(coloured) == [["exp", "multiply"], ["subtract", "tanh"]]
 
 
 def test_names_of_programs_are_text(open_page, folder):

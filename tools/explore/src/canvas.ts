@@ -216,7 +216,7 @@ export class GraphCanvas {
       if (item.w * scale < 1) continue;
       ++count;
       const px = (item.x - x) * scale, py = (item.y - y) * scale;
-      context.fillStyle = heatColour(item.open ? 0 : paint.heat(item)) ?? colours.box;
+      context.fillStyle = heatColour(item.open ? 0 : paint.heat(item)) ?? (paint.mark(item) || colours.box);
       context.strokeStyle = paint.selected(item) ? colours.select : colours.boxLine;
       context.beginPath();
       context.rect(px, py, item.w * scale, item.h * scale);

@@ -25,7 +25,6 @@ export class GraphView {
   private at = -1;
   private selected = "";
   found = new Set<number>();  // nodes of the stage that the search found
-  marks = new Map<number, string>();  // colours of nodes, from a comparison
   private readonly layer = element("div", { class: "tools" });
 
   constructor(private readonly app: App) {
@@ -140,7 +139,7 @@ export class GraphView {
       heat = (item) => (item.node >= 0 ? values[item.node] : boxes[item.box]) * scale;
     }
     void layout;
-    return { heat, selected: (item) => items.has(item), matched: (item) => found.has(item), mark: (item) => this.marks.get(item.node) ?? "" };
+    return { heat, selected: (item) => items.has(item), matched: (item) => found.has(item), mark: () => "" };
   }
   private drawLegend(): void {
     const { app } = this;

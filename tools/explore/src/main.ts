@@ -108,7 +108,7 @@ class Page {
     action();
   }
   /** For tests and measurements. */
-  probe(): { app: App; graph: GraphView } { return { app: this.app, graph: this.graph }; }
+  probe(): { app: App; graph: GraphView; compare: CompareView } { return { app: this.app, graph: this.graph, compare: this.compare }; }
 }
 
 const started = performance.now();

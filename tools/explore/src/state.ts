@@ -10,10 +10,12 @@ export interface State {
   kernel: number; heat: Heat; all: boolean;
   /** Containers whose fold differs from how they begin, by name. */
   folds: string[];
+  /** How two models stand side by side: as graphs, or as lists of nodes. */
+  pairs: "graph" | "list";
   theme: "" | "light" | "dark";
 }
 
-const FIRST: State = { tab: "graph", stage: -1, node: -1, of: -1, kernel: -1, heat: "none", all: false, folds: [], theme: "" };
+const FIRST: State = { tab: "graph", stage: -1, node: -1, of: -1, kernel: -1, heat: "none", all: false, folds: [], pairs: "graph", theme: "" };
 const TABS: Tab[] = ["graph", "diff", "text", "code", "memory", "values", "compare"];
 const HEATS: Heat[] = ["none", "time", "memory", "peak"];
 
@@ -31,6 +33,7 @@ export function decode(hash: string): State {
   return {
     tab: one(fields.get("tab"), TABS, FIRST.tab), stage: integer("stage"), node: integer("node"), of: integer("of"), kernel: integer("kernel"),
     heat: one(fields.get("heat"), HEATS, "none"), all: fields.get("all") === "1", folds: (fields.get("folds") ?? "").split(" ").filter((f) => f !== ""),
+    pairs: one(fields.get("pairs"), ["graph", "list"] as const, "graph"),
     theme: one(fields.get("theme"), ["", "light", "dark"] as const, ""),
   };
 }
@@ -44,6 +47,7 @@ export function encode(state: State): string {
   if (state.heat !== "none") fields.set("heat", state.heat);
   if (state.all) fields.set("all", "1");
   if (state.folds.length > 0) fields.set("folds", state.folds.join(" "));
+  if (state.pairs !== "graph") fields.set("pairs", state.pairs);
   if (state.theme !== "") fields.set("theme", state.theme);
   return "#" + fields.toString();
 }
