@@ -29,7 +29,8 @@ std::vector<int64_t> with_axis(ShapeView shape, int64_t extent) {
   return result;
 }
 
-/// Lanes one after another; they have one shape.
+/// Lanes one after another. Throws `Error` if their shapes differ, as results that a kernel counts
+/// may.
 NDArray stacked(const std::vector<NDArray>& lanes) {
   const NDArray first = lanes[0].contiguous();
   NDArray result =
@@ -37,6 +38,7 @@ NDArray stacked(const std::vector<NDArray>& lanes) {
   const auto bytes = static_cast<size_t>(first.size()) * first.dtype().size();
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     const NDArray from = lanes[lane].contiguous();
+    if (!std::ranges::equal(from.shape(), first.shape())) throw Error("lanes of several shapes");
     if (bytes != 0) std::memcpy(static_cast<char*>(result.raw()) + lane * bytes, from.raw(), bytes);
   }
   return result;
@@ -123,8 +125,8 @@ TEST(Batch, LanesOfEveryRecordedCase) {
             const bool any = std::any_of(lanes.extents.begin(), lanes.extents.end(),
                                          [](const Dim& d) { return !d.is_int(1); });
             if (!any) continue;
-            const std::vector<NDArray> wanted = one_by_one(computation, lanes);
             const Computation all = batched(computation, kLanes, lanes.extents);
+            const std::vector<NDArray> wanted = one_by_one(computation, lanes);
             EXPECT_EQ(testing::difference(evaluate(all, lanes.all), wanted, tolerance), "")
                 << computation.str() << "\n"
                 << all.str();
