@@ -51,6 +51,11 @@ def pool_forms():
     for include in (0, 1):
         form(f"average_pool_ceil_{include}", "AveragePool", [x], kernel_shape=[3, 3], strides=[2, 2],
              pads=[0, 1, 0, 1], ceil_mode=1, count_include_pad=include)
+    # Windows that are longer than the data, by less than a step.
+    few = numbers("few", 1, 2, 3, 4)
+    form("max_pool_longer", "MaxPool", [few], kernel_shape=[4, 2], strides=[2, 2])
+    form("max_pool_longer_padded", "MaxPool", [few], kernel_shape=[6, 7], strides=[3, 4], pads=[1, 0, 0, 1])
+    form("average_pool_longer", "AveragePool", [few], kernel_shape=[4, 2], strides=[2, 2])
     form("lp_pool_p3", "LpPool", [x], kernel_shape=[3, 2], strides=[2, 2], p=3, pads=[1, 0, 1, 0])
     form("lp_pool_p1", "LpPool", [numbers("x", 1, 2, 9)], kernel_shape=[3], p=1)
     form("global_lp_pool", "GlobalLpPool", [x], p=3)

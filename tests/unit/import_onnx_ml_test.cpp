@@ -188,6 +188,33 @@ TEST(ImportOnnxMl, StepsOfOptimisers) {
   EXPECT_EQ(refused("Momentum", domain, 5, momentum), "mode is \"fast\"");
 }
 
+// Arithmetic would repeat what has fewer elements than the parameter.
+TEST(ImportOnnxMl, StepsOfOptimisersTakeTheShapeOfTheParameter) {
+  auto message = [](const std::vector<OnnxDim>& gradient, const std::vector<OnnxDim>& state) {
+    std::vector<Proto> inputs{onnx_value("r", kOnnxFloat, {}), onnx_value("t", kOnnxInt64, {}),
+                              onnx_value("x", kOnnxFloat, {n(2), n(3)}),
+                              onnx_value("g", kOnnxFloat, gradient),
+                              onnx_value("s", kOnnxFloat, state)};
+    Proto step = onnx_node("Adagrad", {"r", "t", "x", "g", "s"}, {"y", "z"}, {}, "step",
+                           "ai.onnx.preview.training");
+    Proto graph = onnx_graph({step}, inputs, {onnx_value("y", kOnnxFloat, {n(2), n(3)})});
+    Proto model = onnx_model(graph, 17).message(8, onnx_opset("ai.onnx.preview.training", 1));
+    try {
+      from_onnx(model.span(), {}, "m.onnx");
+    } catch (const Error& error) {
+      return error.diagnostics().front().message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message({n(2), n(3)}, {n(2), n(3)}), "");
+  EXPECT_EQ(message({n(3)}, {n(2), n(3)}),
+            "ai.onnx.preview.training.Adagrad \"step\": the gradient of parameter 0 has the shape "
+            "(3), the parameter (2, 3)");
+  EXPECT_EQ(message({n(2), n(3)}, {n(1), n(3)}),
+            "ai.onnx.preview.training.Adagrad \"step\": a state of parameter 0 has the shape "
+            "(1, 3), the parameter (2, 3)");
+}
+
 TEST(ImportOnnxMl, LinearAndVectors) {
   EXPECT_EQ(refusal("LinearRegressor", {onnx_floats_attr("coefficients", {1, 2})}),
             "there are 3 features and weights for 2");

@@ -85,6 +85,20 @@ TEST(LibraryKernel, SuppressionAsks) {
   });
 }
 
+// One tree that is as deep as it has nodes.
+TEST(LibraryKernel, TreesAsk) {
+  constexpr int32_t kNodes = 1 << 22;
+  NDArray nodes = NDArray::empty({kNodes, 4}, kInt32);
+  for (int32_t k = 0; k < kNodes; ++k) {
+    int32_t next = k + 1 < kNodes ? k + 1 : -1, words[] = {0, next, next, 0};
+    std::copy_n(words, 4, nodes.data<int32_t>() + 4 * k);
+  }
+  NDArray roots = NDArray::from<int32_t>({1}, {0});
+  expect_asks(6, [&](LibraryHost& host) {
+    run("tree_leaves", {ones({1, 1}), nodes, roots}, {}, {NDArray::empty({1, 1}, kInt32)}, host);
+  });
+}
+
 NDArray one_region() { return NDArray::from<float>({1, 5}, {0, 0, 0, 3, 3}); }
 
 void align(bool max, int64_t height, int64_t width, LibraryHost& host) {

@@ -14,6 +14,7 @@ namespace {
 constexpr int kLanes = 8;            // trees that are walked together
 constexpr int64_t kTaskTrees = 512;  // a multiple of the lanes
 constexpr int64_t kTaskWalks = 1 << 11;
+constexpr uint32_t kUnasked = 1 << 16;  // steps of a walk without a look for an interruption
 constexpr uint32_t kMissing =
     1U << 30;  // bit of a node's feature: not-a-number goes to the first child
 
@@ -30,11 +31,13 @@ struct Trees {
   /// Walks up to kLanes trees for one row. Each step of a walk waits for memory, so several at once
   /// take hardly longer than one; lanes that have come to a leaf stay there. The steps do not
   /// branch on what they find, which no processor can foretell.
+  /// A tree may be as deep as it has nodes, so that a walk of many steps lets the run end early.
   template <bool missing>
-  void walk(const T* row, const int32_t* roots, int lanes, int32_t* leaves) const;
+  void walk(const T* row, const int32_t* roots, int lanes, int32_t* leaves,
+            Interruption& interruption) const;
 
   /// Walks a tree again that `walk` could not finish, and throws where it fails.
-  [[noreturn]] void refuse(const T* row, int32_t root) const;
+  [[noreturn]] void refuse(const T* row, int32_t root, Interruption& interruption) const;
 
   bool goes_first(const int32_t* node, T x) const {
     T threshold;
@@ -44,9 +47,10 @@ struct Trees {
 };
 
 template <class T>
-void Trees<T>::refuse(const T* row, int32_t root) const {
+void Trees<T>::refuse(const T* row, int32_t root, Interruption& interruption) const {
   int32_t at = root;
   for (uint32_t steps = 0; at >= 0 && steps <= count; ++steps) {
+    interruption.after(1);
     auto number = static_cast<uint32_t>(at);
     if (number >= count) {
       throw RuntimeError("node " + std::to_string(number) + " is asked for, and there are " +
@@ -56,7 +60,8 @@ void Trees<T>::refuse(const T* row, int32_t root) const {
     uint32_t feature = static_cast<uint32_t>(node[0]) & ~kMissing;
     if (feature >= features) {
       throw RuntimeError("node " + std::to_string(number) + " looks at feature " +
-                         std::to_string(static_cast<int32_t>(node[0])) + ", and there are " + std::to_string(features));
+                         std::to_string(static_cast<int32_t>(node[0])) + ", and there are " +
+                         std::to_string(features));
     }
     at = goes_first(node, row[feature]) ? node[1] : node[2];
   }
@@ -65,34 +70,40 @@ void Trees<T>::refuse(const T* row, int32_t root) const {
 
 template <class T>
 template <bool missing>
-void Trees<T>::walk(const T* row, const int32_t* roots, int lanes, int32_t* leaves) const {
+void Trees<T>::walk(const T* row, const int32_t* roots, int lanes, int32_t* leaves,
+                    Interruption& interruption) const {
   constexpr int32_t kNowhere = std::numeric_limits<int32_t>::max();  // the number of no node
   int32_t at[kLanes];
   for (int k = 0; k < kLanes; ++k) at[k] = k < lanes ? roots[k] : -1;
   // Lanes at a leaf, and those whose walk fails, are at the number of no node: they do not move.
   uint32_t moving = count == 0 || features == 0 ? 0 : 1;
-  for (uint32_t steps = 0; moving != 0 && steps <= count; ++steps) {
-    moving = 0;
+  uint32_t steps = 0;
+  while (moving != 0 && steps <= count) {
+    uint32_t begun = steps, last = std::min(count, steps + kUnasked);
+    for (; moving != 0 && steps <= last; ++steps) {
+      moving = 0;
 #pragma GCC unroll 8
-    for (int k = 0; k < kLanes; ++k) {
-      auto number = static_cast<uint32_t>(at[k]);
-      bool moves = number < count;
-      const int32_t* node = nodes + uint64_t{moves ? number : 0} * kWords;
-      auto word = static_cast<uint32_t>(node[0]);
-      uint64_t feature = word & ~kMissing;
-      bool known = feature < features;
-      T x = row[known ? feature : 0], threshold;
-      std::memcpy(&threshold, node + 3, sizeof(T));
-      auto first = static_cast<uint32_t>(x <= threshold);
-      if constexpr (missing) first |= static_cast<uint32_t>(x != x) & (word >> 30);
-      int32_t child = node[2 - (first & 1)];
-      child = known ? child : kNowhere;
-      at[k] = moves ? child : at[k];
-      moving |= static_cast<uint32_t>(moves);
+      for (int k = 0; k < kLanes; ++k) {
+        auto number = static_cast<uint32_t>(at[k]);
+        bool moves = number < count;
+        const int32_t* node = nodes + uint64_t{moves ? number : 0} * kWords;
+        auto word = static_cast<uint32_t>(node[0]);
+        uint64_t feature = word & ~kMissing;
+        bool known = feature < features;
+        T x = row[known ? feature : 0], threshold;
+        std::memcpy(&threshold, node + 3, sizeof(T));
+        auto first = static_cast<uint32_t>(x <= threshold);
+        if constexpr (missing) first |= static_cast<uint32_t>(x != x) & (word >> 30);
+        int32_t child = node[2 - (first & 1)];
+        child = known ? child : kNowhere;
+        at[k] = moves ? child : at[k];
+        moving |= static_cast<uint32_t>(moves);
+      }
     }
+    interruption.after(int64_t{steps - begun} * kLanes);
   }
   for (int k = 0; k < lanes; ++k) {
-    if (at[k] >= 0) refuse(row, roots[k]);
+    if (at[k] >= 0) refuse(row, roots[k], interruption);
     leaves[k] = -1 - at[k];
   }
 }
@@ -117,6 +128,7 @@ void walk_all(LibraryCall& call, const NDArray& data, const NDArray& nodes, cons
   int64_t columns = (count + width - 1) / width;
   call.parallel(columns * ((rows + height - 1) / height), [&](int64_t task) {
     check_interruption(call);
+    Interruption interruption(call);
     int64_t top = task / columns * height, bottom = std::min(rows, top + height);
     int64_t left = task % columns * width, right = std::min(count, left + width);
     bool missing = has_missing(trees.data + static_cast<uint64_t>(top) * trees.features,
@@ -127,9 +139,9 @@ void walk_all(LibraryCall& call, const NDArray& data, const NDArray& nodes, cons
       int32_t* to = out + top * count + tree;
       for (int64_t k = top; k < bottom; ++k, row += trees.features, to += count) {
         if (missing) {
-          trees.template walk<true>(row, root + tree, lanes, to);
+          trees.template walk<true>(row, root + tree, lanes, to, interruption);
         } else {
-          trees.template walk<false>(row, root + tree, lanes, to);
+          trees.template walk<false>(row, root + tree, lanes, to, interruption);
         }
       }
     }

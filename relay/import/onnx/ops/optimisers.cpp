@@ -17,6 +17,9 @@ class Step {
                      std::to_string(groups) + " for each parameter");
     count_ = (given - 2) / groups;
     norm_ = node.attr_float("norm_coefficient", 0);
+    for (size_t group = 1; group < groups; ++group) {
+      for (size_t k = 0; k < count_; ++k) require_shape(of(0, k), of(group, k), group, k);
+    }
   }
 
   size_t count() const { return count_; }
@@ -56,6 +59,16 @@ class Step {
   }
 
  private:
+  /// Arithmetic would repeat a gradient or a state of fewer elements.
+  void require_shape(const GraphValue& parameter, const GraphValue& value, size_t group, size_t k) {
+    std::string message = std::string(group == 1 ? "the gradient" : "a state") + " of parameter " +
+                          std::to_string(k) + " has the shape " + shape_str(value.dims()) +
+                          ", the parameter " + shape_str(parameter.dims());
+    node_.require(value.rank() == parameter.rank(), message);
+    for (size_t axis = 0; axis < value.rank(); ++axis) {
+      node_.demand(value.dim(axis), parameter.dim(axis), message);
+    }
+  }
   GraphValue number(size_t input, const char* what, DType dtype) {
     GraphValue value = node_.input(input);
     Dim size = relay::product(value.dims());

@@ -374,13 +374,15 @@ PoolWindow pool_window_of(NodeContext& node, const GraphValue& x) {
   for (size_t k = 0; k < spatial; ++k) {
     int64_t extent = x.dim(k + 2).as_int(), stride = w.strides[k], reach = reach_of(w, k);
     int64_t room = extent + w.pads[k] + w.pads[spatial + k] - reach;
-    node.require(room >= 0, "a window of " + std::to_string(reach) +
-                                " elements does not fit into " + std::to_string(room + reach));
+    // Counts are rounded towards zero, so that less than a step may be missing: the only window
+    // ends beyond the data then.
+    node.require(room > -stride, "a window of " + std::to_string(reach) +
+                                     " elements does not fit into " + std::to_string(room + reach));
     int64_t windows = (ceil ? (room + stride - 1) / stride : room / stride) + 1;
     // A window that would begin behind the data is none.
     if (ceil && (windows - 1) * stride >= extent + w.pads[k]) --windows;
     pool.out.push_back(windows);
-    if (!ceil) continue;
+    if (!ceil && room >= 0) continue;
     w.pads[spatial + k] = std::max<int64_t>((windows - 1) * stride + reach - extent - w.pads[k], 0);
   }
   return pool;
