@@ -238,6 +238,7 @@ class Writer {
     number(grow.room);
     refer(needed);
     text(grow.message);
+    number(grow.origin);
     end();
   }
 

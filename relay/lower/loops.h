@@ -120,6 +120,7 @@ struct Grow {
   uint32_t room = 0;
   te::ScalarRef needed;
   std::string message;
+  uint32_t origin = 0;  // as of scalars
 };
 
 /// Runs its body once, and again each time the body comes to a `NextTurn`. Such a loop may be endless,

@@ -15,8 +15,8 @@ constexpr size_t kFirst = size_t{64} << 10;  // bytes
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMostAddresses = size_t{1} << 38;
 
-// Addresses are reserved once, for as much as a tape may ever hold; the system gives memory where
-// they are used.
+// Addresses are reserved once, for as much as a tape may ever hold, since the memory limit may rise
+// later; the system gives memory where they are used.
 class Tape {
  public:
   Tape() = default;
@@ -55,8 +55,7 @@ class Tape {
 
  private:
   void reserve() {
-    size_t size = std::min(kMostAddresses, (memory_limit() + kHugePage) & ~(kHugePage - 1));
-    size = std::max(size, 2 * kTapeKept);
+    size_t size = kMostAddresses;
     rlimit limit{};
     // Where addresses are limited, other memory needs them, too.
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)

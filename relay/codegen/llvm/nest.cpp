@@ -442,7 +442,7 @@ void NestEmitter::write_grow(const lower::Grow& grow) {
             b.CreateICmpSLT(more, needed),
             [&] {
               llvm::BasicBlock* after = frame_.new_block("unreached");
-              frame_.record_failure(grow.message, 0, nullptr, nullptr);
+              frame_.record_failure(grow.message, grow.origin, nullptr, nullptr);
               frame_.emit_return();
               b.SetInsertPoint(after);
             },

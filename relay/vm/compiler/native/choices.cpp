@@ -74,7 +74,7 @@ bool Writer::walk(Frame& frame, uint32_t at, uint32_t end) {
     } else if (instruction.op == Op::kJump) {
       at = instruction.a;
     } else if (instruction.op == Op::kConstruct) {
-      frame.registers[instruction.dst] = made(frame, at++);
+      frame.registers[instruction.dst] = made(frame, at++, position);
     } else {
       if (ends(frame, instruction, position)) return true;
       step(frame, instruction, position);

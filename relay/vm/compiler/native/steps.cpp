@@ -113,6 +113,10 @@ ValueRef Writer::constant(const relay::Value& value, const std::function<uint32_
 /// Failures of functions that were called would lack the calls that led there.
 uint32_t Writer::origin(const Frame& frame, uint32_t position) {
   if (!frame.root) throw NotNative{"a function that is called may fail"};
+  return origin_at(position);
+}
+
+uint32_t Writer::origin_at(uint32_t position) {
   auto found = std::ranges::find(made_.origins, position);
   if (found == made_.origins.end()) found = made_.origins.insert(found, position);
   return static_cast<uint32_t>(found - made_.origins.begin()) + 1;

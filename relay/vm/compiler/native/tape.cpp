@@ -42,7 +42,7 @@ bool has_made(const ValueRef& value, const TypeRef& type) {
 
 /// A data value in registers. Values of a type in each other are on the tape but for the outermost,
 /// so that values nest no deeper than types.
-ValueRef Writer::made(Frame& frame, uint32_t at) {
+ValueRef Writer::made(Frame& frame, uint32_t at, uint32_t position) {
   const Source& source = program_.sources[frame.function];
   const Instruction& instruction = source.code.code[at];
   auto type = source.made.find(at);
@@ -51,6 +51,7 @@ ValueRef Writer::made(Frame& frame, uint32_t at) {
   value->kind = Value::Kind::kMade;
   value->data = type->second;
   value->tag = program_.executable.constructors[instruction.a]->tag;
+  value->position = position;
   value->fields = arguments(frame, instruction, 0);
   const DataTypes::Layout& layout = types_.layout(value->data);
   if (layout.cells.at(static_cast<size_t>(value->tag)).fields.size() != value->fields.size())
@@ -104,7 +105,9 @@ ValueRef Writer::on_tape(const ValueRef& value) {
   const Scalar first = te::placeholder(var, kInt64);
   Block& block = *scalars_.block;
   block.push_back({lower::Let{var, used.ref()}});
-  block.push_back({lower::Grow{room_, (first + cell.slots).ref(), kNoRoom}});
+  // A memory limit may end any function, so the place is told without the calls that led to it.
+  const uint32_t origin = value->position == 0 ? 0 : origin_at(value->position);
+  block.push_back({lower::Grow{room_, (first + cell.slots).ref(), kNoRoom, origin}});
   for (size_t k = 0; k < slots.size(); ++k)
     block.push_back({lower::Store{buffer, {(first + static_cast<int64_t>(k)).ref()}, slots[k]}});
   block.push_back({lower::Set{used_, (first + cell.slots).ref()}});

@@ -37,6 +37,7 @@ struct Value {
   // The fields of a tuple or data value, or what a closure captures.
   std::vector<ValueRef> fields;
   uint32_t function = 0;  // of a closure
+  uint32_t position = 0;  // of the constructor's call
 
   bool is_tensor() const { return kind == Kind::kTensor; }
   bool is_data() const { return data.get() != nullptr; }

@@ -117,7 +117,7 @@ class Writer {
   void number(Frame& frame, const Instruction& at, uint32_t position);
   void run_graph(Frame& frame, const Instruction& at);
   // tape.cpp: data values.
-  ValueRef made(Frame& frame, uint32_t at);
+  ValueRef made(Frame& frame, uint32_t at, uint32_t position);
   ValueRef with_data_on_tape(const ValueRef& value);
   ValueRef on_tape(const ValueRef& value);
   int32_t tape();
@@ -135,6 +135,7 @@ class Writer {
   ValueRef constant(const relay::Value& value, const std::function<uint32_t()>& number);
   ValueRef input(const TypeRef& type);
   uint32_t origin(const Frame& frame, uint32_t position);
+  uint32_t origin_at(uint32_t position);
   static ValueRef read(const Frame& frame, uint32_t reg);
   static te::ScalarRef number_in(const Frame& frame, uint32_t reg);
   std::vector<ValueRef> arguments(const Frame& frame, const Instruction& at, size_t from) const;
