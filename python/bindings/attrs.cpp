@@ -26,6 +26,22 @@ DType dtype_of(nb::handle object) {
   return parse(nb::cast<std::string_view>(name));
 }
 
+namespace {
+
+std::optional<AttrValue> dictionary_of(nb::handle object) {
+  RecursionScope nesting(" in the value of an attribute");
+  std::map<std::string, AttrValue> dict;
+  for (auto [key, item] : nb::borrow<nb::dict>(object)) {
+    if (!nb::isinstance<nb::str>(key)) return std::nullopt;
+    std::optional<AttrValue> value = attr_value_of(item);
+    if (!value) return std::nullopt;
+    dict.insert_or_assign(nb::cast<std::string>(key), std::move(*value));
+  }
+  return AttrValue::dict(std::move(dict));
+}
+
+}  // namespace
+
 std::optional<AttrValue> attr_value_of(nb::handle object) {
   if (object.is_none()) return AttrValue();
   if (PyBool_Check(object.ptr())) return AttrValue(object.ptr() == Py_True);
@@ -45,6 +61,7 @@ std::optional<AttrValue> attr_value_of(nb::handle object) {
   }
   ExprRef expr;
   if (nb::try_cast(object, expr)) return AttrValue(Ref<const Expr>(expr));
+  if (PyDict_Check(object.ptr())) return dictionary_of(object);
   if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
     RecursionScope nesting(" in the value of an attribute");
     AttrValue::List list;
@@ -90,6 +107,12 @@ nb::object object_of_attr(const AttrValue& value) {
   if (const auto* text = value.get<std::string>()) return nb::str(text->data(), text->size());
   if (const auto* dtype = value.get<DType>()) return nb::str(std::string(dtype->name()).c_str());
   if (const auto* expr = value.get<Ref<const Expr>>()) return nb::steal(object_of(expr->get()));
+  if (const auto* dict = value.get<AttrValue::Dict>()) {
+    nb::dict entries;
+    for (const auto& [key, item] : *dict)
+      entries[nb::str(key.data(), key.size())] = object_of_attr(item);
+    return entries;
+  }
   nb::list list;
   for (const AttrValue& item : *value.get<AttrValue::List>()) list.append(object_of_attr(item));
   return nb::tuple(list);

@@ -19,6 +19,7 @@ AttrsRef dict_attrs_of(nb::dict given);
 AttrsRef attrs_of_type(const Name& type_key, nb::dict given);
 /// The possible values of an attribute, for messages.
 constexpr const char* kAttrValues =
-    "an attribute is None, a bool, a number, a text, a dtype, an expression, or a list of such";
+    "an attribute is None, a bool, a number, a text, a dtype, an expression, a list of such, or a "
+    "dictionary of such by texts";
 
 }  // namespace relay::python

@@ -1,6 +1,7 @@
 // The reference evaluator: the meaning of every construct, slow and obvious.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include <relay/ir/module.h>
@@ -12,6 +13,12 @@ namespace relay {
 /// are not on the devices that the program wants (devices.h). Frames live on the heap; tail calls
 /// take constant space. Throws RuntimeError with a call trace if the program fails.
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments);
+
+/// Sees what each call and projection of an evaluation gives, as often as it runs. Not the call that
+/// ends a function, whose value is that of the call around it.
+using EvalWatch = std::function<void(const Expr& expr, const Value& value)>;
+Value evaluate_watched(const Module& module, Name entry, std::span<const Value> arguments,
+                       const EvalWatch& watch);
 
 /// Evaluates a closed, typed expression (constant folding), everything on `device`. Throws as
 /// above.

@@ -79,7 +79,8 @@ bool fits(const MatchClause& clause, const Value& value, Value* slots) {
 
 class Machine {
  public:
-  explicit Machine(std::shared_ptr<Program> program) : program_(std::move(program)) {}
+  explicit Machine(std::shared_ptr<Program> program, const EvalWatch* watch = nullptr)
+      : program_(std::move(program)), watch_(watch) {}
   ~Machine() {
     while (!frames_.empty()) pop();
   }
@@ -231,9 +232,11 @@ class Machine {
           break;
         case Code::kProject:
           slots()[at.dst] = args_[0].field(at.a);
+          seen();
           break;
         case Code::kApply:
           slots()[at.dst] = plan.sites[at.a]->apply(args_);
+          seen();
           break;
         case Code::kConstruct:
           if (args_.size() != plan.constructors[at.a]->arity) {
@@ -277,6 +280,7 @@ class Machine {
           pop();
           if (frames_.empty()) return result;
           slots()[dst] = std::move(result);
+          seen();
           break;
         }
         default:
@@ -284,6 +288,15 @@ class Machine {
       }
       args_.clear();
     }
+  }
+
+  // The instruction before the next one has given its value.
+  void seen() {
+    if (watch_ == nullptr) return;
+    const Frame& top = frames_.back();
+    const Instruction& at = top.plan->code[top.pc - 1];
+    const Expr* source = top.plan->sources[top.pc - 1];
+    if (source != nullptr && at.dst != kNoSlot) (*watch_)(*source, top.slots.begin[at.dst]);
   }
 
   Value make_closure(const Plan* plan, std::vector<Value> captured) {
@@ -314,6 +327,7 @@ class Machine {
   }
 
   std::shared_ptr<Program> program_;
+  const EvalWatch* watch_;
   SlotStack stack_;
   std::deque<Frame> frames_;
   std::vector<Value> args_;
@@ -331,14 +345,28 @@ Value call_within(const Value& closure, std::span<const Value> arguments) {
 
 namespace relay {
 
-Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments) {
+namespace {
+
+Value evaluated(const Module& module, Name entry, std::span<const Value> arguments,
+                const EvalWatch* watch) {
   auto program = std::make_shared<eval::Program>(module);
   const eval::Plan* plan = program->global(entry, {});
   if (program->module().function(entry) != nullptr)
     check_arguments(program->module(), entry, arguments, program->devices());
-  Value result = eval::Machine(program).run(plan, nullptr, arguments);
+  Value result = eval::Machine(program, watch).run(plan, nullptr, arguments);
   if (result.is_tensor()) return result;
   return leave_program(std::move(result), returned_type(program->module(), entry));
+}
+
+}  // namespace
+
+Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments) {
+  return evaluated(module, entry, arguments, nullptr);
+}
+
+Value evaluate_watched(const Module& module, Name entry, std::span<const Value> arguments,
+                       const EvalWatch& watch) {
+  return evaluated(module, entry, arguments, &watch);
 }
 
 Value evaluate_expr(const ExprRef& expr, const Module& module, Device device) {

@@ -71,6 +71,7 @@ struct Plan {
   std::vector<uint32_t> captures;       // slots of the enclosing plan …
   std::vector<uint32_t> capture_slots;  // … and their slots here
   std::vector<Instruction> code;
+  std::vector<const Expr*> sources;  // of the instructions; null for what no expression says
   std::vector<Argument> args;
   std::vector<Value> constants;
   std::vector<Name> functions;

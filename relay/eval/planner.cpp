@@ -91,6 +91,7 @@ class Planner {
     if (expr != nullptr) instruction.span = expr->span();
     for (uint32_t slot : args) plan.args.push_back({slot});
     plan.code.push_back(instruction);
+    plan.sources.push_back(expr);
     return plan.code.back();
   }
 

@@ -1,14 +1,18 @@
 #include <relay/explore/values.h>
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include <relay/eval/eval.h>
 #include <relay/explore/tables.h>
 #include <relay/program/view.h>
 #include <relay/support/error.h>
+#include <relay/support/stop.h>
 #include <relay/transform/program.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/deadline.h>
@@ -91,17 +95,39 @@ FunctionRef giving(const FunctionRef& function, const Watched& watched) {
                        {}, {}, function->attrs(), function->span());
 }
 
-}  // namespace
+struct Seen {
+  NDArray value;
+  uint64_t times = 0;
+};
+/// By the number of the node in the first stage.
+using SeenValues = std::map<int64_t, Seen>;
 
-void write_values(JsonWriter& json, const Module& module, Name entry,
-                  const std::vector<Value>& arguments, const Options& options) {
+// Runs something until a flag or the clock ends it. Throws Error if it was the clock.
+template <class Run>
+void run_for(double seconds, const Options& options, const Run& run) {
+  std::atomic<bool> never{false};
+  std::atomic<bool>& flag = options.interrupt == nullptr ? never : *options.interrupt;
+  vm::Deadline deadline(flag, vm::seconds_from_now(seconds));
+  auto end = [&] {
+    if (!deadline.passed()) throw;
+    flag = false;
+    throw Error(fmt::format("the run takes more than {} s", seconds));
+  };
+  try {
+    run(flag);
+  } catch (const vm::Interrupted&) {
+    end();
+  } catch (const Stopped&) {
+    end();
+  }
+}
+
+void own_values(SeenValues& seen, const Module& module, Name entry,
+                const std::vector<Value>& arguments, const Options& options) {
   const FunctionRef function(module.function(entry));
   if (function->contains(ExprPart::kEffect)) throw Error("the program has effects");
   const Watched watched = watched_nodes(module, entry, function);
-  if (watched.nodes.empty()) {
-    json.key("values").begin_array().end_array();
-    return;
-  }
+  if (watched.nodes.empty()) return;
   Module asked = module;
   asked.update_function(entry, giving(function, watched));
   require_typed(asked);
@@ -111,28 +137,93 @@ void write_values(JsonWriter& json, const Module& module, Name entry,
   compile.cache = options.cache;
   compile.level = 1;
   compile.winograd = false;
-  std::atomic<bool> never{false};
-  std::atomic<bool>& flag = options.interrupt == nullptr ? never : *options.interrupt;
-  Value result;
-  {
-    vm::Machine machine(vm::compile(asked, entry, compile),
-                        {.threads = options.threads, .interrupt = &flag});
-    vm::Deadline deadline(flag, vm::seconds_from_now(options.run_seconds));
-    try {
-      result = machine.run(entry.view(), arguments);
-    } catch (const vm::Interrupted&) {
-      if (!deadline.passed()) throw;
-      flag = false;
-      throw Error(fmt::format("the run takes more than {} s", options.run_seconds));
+  const auto executable = vm::compile(asked, entry, compile);
+  run_for(options.run_seconds, options, [&](std::atomic<bool>& flag) {
+    vm::Machine machine(executable, {.threads = options.threads, .interrupt = &flag});
+    const Value result = machine.run(entry.view(), arguments);
+    for (size_t i = 0; i < watched.nodes.size(); ++i) {
+      const Value& value = result.field(i);
+      if (value.is_tensor()) seen[watched.numbers[i]] = {value.array(), 1};
+    }
+  });
+}
+
+// The numbers of calls and projections by their places: passes copy nodes, and keep the places. -1
+// for a place that several nodes have.
+std::map<std::pair<uint64_t, uint64_t>, int64_t> numbers_by_place(const Module& module) {
+  std::map<std::pair<uint64_t, uint64_t>, int64_t> numbers;
+  std::unordered_set<const Function*> functions;
+  int64_t number = 0;
+  for (const Module::FunctionEntry& each : module.functions()) {
+    if (!functions.insert(each.function.get()).second) continue;
+    const View view(each.function);
+    for (uint32_t id = 0; id < view.size(); ++id) {
+      if (view.is_name(id)) continue;
+      const Expr* expr = view.expr(id);
+      if ((expr->is<Call>() || expr->is<TupleGetItem>()) && expr->span().known()) {
+        auto [found, fresh] =
+            numbers.try_emplace({expr->span().begin(), expr->span().length()}, number);
+        if (!fresh) found->second = -1;
+      }
+      ++number;
     }
   }
+  return numbers;
+}
+
+void inner_values(SeenValues& seen, const Module& module, Name entry,
+                  const std::vector<Value>& arguments, const Options& options) {
+  constexpr double kMostSeconds = 2;
+  const auto numbers = numbers_by_place(module);
+  const bool all_known = std::ranges::all_of(numbers, [&](const auto& known) {
+    return known.second < 0 || seen.contains(known.second);
+  });
+  if (all_known) return;
+  double bytes = 0;
+  SeenValues inner;
+  const auto watch = [&](const Expr& expr, const Value& value) {
+    if (!value.is_tensor()) return;
+    auto found = numbers.find(std::pair(expr.span().begin(), expr.span().length()));
+    if (found == numbers.end() || found->second < 0 || seen.contains(found->second)) return;
+    Seen& at = inner[found->second];
+    const double more = static_cast<double>(value.array().byte_size()) -
+                        (at.times == 0 ? 0 : static_cast<double>(at.value.byte_size()));
+    if (bytes + more > kMostBytes) return;
+    bytes += more;
+    at.value = value.array();
+    ++at.times;
+  };
+  try {
+    run_for(std::min(kMostSeconds, options.run_seconds), options, [&](std::atomic<bool>& flag) {
+      StopScope stop(&flag);
+      evaluate_watched(module, entry, arguments, watch);
+    });
+  } catch (const Error&) {
+    if (inner.empty()) throw;  // else what ran before the end is shown
+  }
+  seen.merge(inner);
+}
+
+}  // namespace
+
+void write_values(JsonWriter& json, const Module& module, Name entry,
+                  const std::vector<Value>& arguments, const Options& options) {
+  SeenValues seen;
+  std::optional<Error> problem;
+  for (auto* part : {&own_values, &inner_values}) {
+    try {
+      part(seen, module, entry, arguments, options);
+    } catch (const Error& error) {
+      if (!problem) problem = error;
+    }
+  }
+  if (seen.empty() && problem) throw Error(*problem);
   json.key("values").begin_array();
-  for (size_t i = 0; i < watched.nodes.size(); ++i) {
-    const Value& value = result.field(i);
-    if (!value.is_tensor()) continue;
-    json.begin_array().value(watched.numbers[i]);
-    write_statistics(json, value.array());
-    json.end_array();
+  for (const auto& [number, each] : seen) {
+    if (each.times == 0) continue;
+    json.begin_array().value(number);
+    write_statistics(json, each.value);
+    json.value(each.times).end_array();
   }
   json.end_array();
 }

@@ -8,9 +8,10 @@
 
 namespace relay::explore {
 
-/// The field `values`: `[[node of the first stage, statistics]…]` for the tensors that the entry's
-/// own body computes, not those of functions and branches in it. Runs a program that gives all of
-/// them back. Throws `Error` if it cannot be compiled or run, or has effects.
+/// The field `values`: `[[node of the first stage, statistics, how often it ran]…]` for tensors that
+/// a run computes. Those of the entry's own body come from a compiled program that gives all of them
+/// back. Those in functions and branches are what the evaluator last saw within its share of the
+/// time; in a program with effects it sees all. Throws `Error` if nothing could be run.
 void write_values(JsonWriter& json, const Module& module, Name entry,
                   const std::vector<Value>& arguments, const Options& options);
 

@@ -15,6 +15,12 @@ AttrValue& AttrValue::operator=(const AttrValue& other) = default;
 AttrValue& AttrValue::operator=(AttrValue&& other) noexcept = default;
 AttrValue::~AttrValue() = default;
 
+AttrValue AttrValue::dict(std::map<std::string, AttrValue> entries) {
+  Dict sorted;
+  for (auto& [key, value] : entries) sorted.emplace_back(key, std::move(value));
+  return AttrValue(std::move(sorted));
+}
+
 // ---- Values -----------------------------------------------------------------------------------
 
 namespace {
@@ -92,6 +98,17 @@ void append_value(std::string& out, const AttrValue& value) {
       append_value(out, (*list)[k]);
     }
     out += ']';
+  } else if (const auto* dict = value.get<AttrValue::Dict>()) {
+    out += '{';
+    const char* between = "";
+    for (const auto& [key, item] : *dict) {
+      out += between;
+      append_quoted(out, key);
+      out += ": ";
+      append_value(out, item);
+      between = ", ";
+    }
+    out += '}';
   } else {
     const auto& expr = *value.get<Ref<const Expr>>();
     out += '<';
@@ -117,6 +134,10 @@ uint64_t AttrValue::hash() const {
   if (const auto* t = get<DType>()) return hash_combine(h, std::hash<DType>()(*t));
   if (const auto* list = get<List>()) {
     for (const AttrValue& item : *list) h = hash_combine(h, item.hash());
+    return h;
+  }
+  if (const auto* dict = get<Dict>()) {
+    for (const auto& [key, item] : *dict) h = hash_combine(hash_text(key, h), item.hash());
     return h;
   }
   if (const auto* expr = get<Ref<const Expr>>()) {
@@ -237,6 +258,15 @@ std::string Convert<AttrValue>::name() { return "any"; }
 AttrValue Convert<AttrValue>::to(const AttrValue& value) { return value; }
 bool Convert<AttrValue>::from(const AttrValue& value, AttrValue& out) {
   out = value;
+  return true;
+}
+
+std::string Convert<AttrValue::Dict>::name() { return "dict"; }
+AttrValue Convert<AttrValue::Dict>::to(const AttrValue::Dict& value) { return value; }
+bool Convert<AttrValue::Dict>::from(const AttrValue& value, AttrValue::Dict& out) {
+  const auto* dict = value.get<AttrValue::Dict>();
+  if (dict == nullptr) return false;
+  out = *dict;
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,7 +26,10 @@ class Expr;
 /// The value of one attribute in generic form, as text and Python see it.
 struct AttrValue {
   using List = std::vector<AttrValue>;
-  std::variant<std::monostate, bool, int64_t, double, std::string, DType, List, Ref<const Expr>>
+  /// Texts to values, sorted by text, each text once: `dict` makes them so.
+  using Dict = std::vector<std::pair<std::string, AttrValue>>;
+  std::variant<std::monostate, bool, int64_t, double, std::string, DType, List, Ref<const Expr>,
+               Dict>
       data;
 
   AttrValue();  // None
@@ -38,12 +42,14 @@ struct AttrValue {
   template <class T, class = std::enable_if_t<!std::is_same_v<std::decay_t<T>, AttrValue>>>
   AttrValue(T&& value) : data(std::forward<T>(value)) {}  // NOLINT(google-explicit-constructor)
 
+  static AttrValue dict(std::map<std::string, AttrValue> entries);
+
   bool is_none() const { return data.index() == 0; }
   template <class T>
   const T* get() const {
     return std::get_if<T>(&data);
   }
-  /// As in programs: `None`, `True`, `3`, `0.5`, `"NCHW"`, `[1, 2]`.
+  /// As in programs: `None`, `True`, `3`, `0.5`, `"NCHW"`, `[1, 2]`, `{"a": 1}`.
   std::string str() const;
   uint64_t hash() const;
   friend bool operator==(const AttrValue& a, const AttrValue& b);
@@ -59,7 +65,7 @@ struct NamedAttr {
 struct AttrField {
   Name name;
   std::string doc;
-  std::string type;  // "int", "bool", "float", "str", "dtype", "list<int>", "optional<int>", …
+  std::string type;  // "int", "bool", "float", "str", "dtype", "dict", "list<int>", "optional<int>"
   AttrKind kind = AttrKind::kPlain;
   std::span<const AttrWord> words;  // the choice, for kWord
   bool required = false;
@@ -163,6 +169,7 @@ RELAY_ATTR_CONVERT(double)
 RELAY_ATTR_CONVERT(std::string)
 RELAY_ATTR_CONVERT(DType)
 RELAY_ATTR_CONVERT(AttrValue)
+RELAY_ATTR_CONVERT(AttrValue::Dict)
 RELAY_ATTR_CONVERT(Ref<const Expr>)
 #undef RELAY_ATTR_CONVERT
 

@@ -29,7 +29,7 @@ bool as(AttrValue& value) {
 
 bool is_element(std::string_view type) {
   return type == "int" || type == "float" || type == "bool" || type == "str" || type == "dtype" ||
-         type == "any";
+         type == "dict" || type == "any";
 }
 
 bool convert_element(std::string_view type, AttrValue& value) {
@@ -38,6 +38,7 @@ bool convert_element(std::string_view type, AttrValue& value) {
   if (type == "bool") return as<bool>(value);
   if (type == "str") return as<std::string>(value);
   if (type == "dtype") return !value.is_none() && as<DType>(value);
+  if (type == "dict") return as<AttrValue::Dict>(value);
   return true;
 }
 
@@ -83,7 +84,7 @@ const DynamicSchema& make_dynamic_schema(Name name, std::vector<DynamicAttr> att
     form.is_list = unwrap(form.element, "list");
     if (!is_element(form.element)) {
       throw Error("attribute " + attr.name + " cannot be of type " + attr.type +
-                  "; types are int, float, bool, str, dtype and any, lists and optional ones");
+                  "; types are int, float, bool, str, dtype, dict and any, lists and optional ones");
     }
     if (form.element == "dtype" && !form.is_list) field.kind = AttrKind::kDType;
     for (auto& [text, doc] : attr.words) {

@@ -127,7 +127,11 @@ OpenCall call_around(const Chunk& chunk, size_t offset) {
         break;
       case Tok::kLBrace:
       case Tok::kSemicolon:
-        if (depth == 0) return call;
+        if (depth == 0) {
+          // A dictionary stands in the call; a block does not.
+          if (token.kind == Tok::kLBrace && i >= 2 && tokens[i - 2].kind == Tok::kAssign) break;
+          return call;
+        }
         if (token.kind == Tok::kLBrace) --depth;
         break;
       case Tok::kLBracket:

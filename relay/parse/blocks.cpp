@@ -106,17 +106,22 @@ void Parser::parse_let(std::vector<Item>& items) {
                .help("a global function is defined by def " + describe(tok_) + "(…) { … }")
                .of_rule("S3"));
     globals_.emplace(tok_.symbol, span(tok_));  // so that its uses are no errors
-    throw SyntaxError();
+    return parse_let_of_global(items);
   }
   skip_let_word();
-  if (!at(Tok::kLocal) && !at(Tok::kLParen) && !accept_bare_local("a name such as %x after let"))
+  const bool pattern = at(Tok::kLParen) || at_word(kwUnderscore);
+  if (!at(Tok::kLocal) && !pattern && !accept_bare_local("a name such as %x after let"))
     fail_expected("a name such as %x after let");
-  if (at(Tok::kLParen)) {
-    LetPattern pattern = parse_let_pattern();
+  if (pattern) {
+    LetPattern names = parse_let_pattern();
     expect(Tok::kAssign, "after the names of the let");
     ExprRef value = parse_value();
     Span where = span_from(begin);
-    bind_let_pattern(pattern, std::move(value), where, items);
+    if (names.tuple) {
+      bind_let_pattern(names, std::move(value), where, items);
+    } else {  // `_`: the value is computed all the same
+      items.push_back({make_var(Name("_"), names.type, names.span), std::move(value), where});
+    }
     expect(Tok::kSemicolon, "after the value of the let");
     return;
   }
@@ -147,6 +152,20 @@ void Parser::parse_let(std::vector<Item>& items) {
   expect(Tok::kSemicolon, "after the value of the let");
 }
 
+// The name was reported; the value may have mistakes of its own.
+void Parser::parse_let_of_global(std::vector<Item>& items) {
+  const size_t begin = tok_.begin;
+  advance();
+  TypeRef type;
+  if (accept(Tok::kColon)) type = parse_type();
+  if (!at(Tok::kAssign)) throw SyntaxError();
+  advance();
+  ExprRef value = parse_value();
+  const Span where = span_from(begin);
+  items.push_back({make_var(Name("_"), std::move(type), where), std::move(value), where});
+  expect(Tok::kSemicolon, "after the value of the let");
+}
+
 Parser::LetPattern Parser::parse_let_pattern() {
   LetPattern pattern;
   pattern.span = span(tok_);
@@ -163,9 +182,7 @@ Parser::LetPattern Parser::parse_let_pattern() {
   } else if (at(Tok::kLocal)) {
     pattern.name = tok_;
     advance();
-  } else if (accept_word(kwUnderscore)) {
-    return pattern;
-  } else {
+  } else if (!accept_word(kwUnderscore)) {
     fail_expected("a name such as %x");
   }
   if (accept(Tok::kColon)) pattern.type = parse_type();
@@ -175,7 +192,12 @@ Parser::LetPattern Parser::parse_let_pattern() {
 void Parser::bind_let_pattern(const LetPattern& pattern, ExprRef value, Span where,
                               std::vector<Item>& items) {
   if (!pattern.tuple) {
-    if (pattern.name.kind != Tok::kLocal) return;
+    if (pattern.name.kind != Tok::kLocal) {
+      // A type that is stated is compared.
+      if (pattern.type)
+        items.push_back({make_var(Name("_"), pattern.type, pattern.span), std::move(value), where});
+      return;
+    }
     VarRef var = make_var(Name(name_of(pattern.name.symbol)), pattern.type, pattern.span);
     bind_var(pattern.name.symbol, var, pattern.span);
     items.push_back({std::move(var), std::move(value), where});

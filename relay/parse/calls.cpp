@@ -1,5 +1,6 @@
 // Calls: arguments, attributes, type arguments; operators by name.
 #include <charconv>
+#include <map>
 
 #include <relay/op/registry/call_form.h>
 #include <relay/parse/metadata.h>
@@ -159,6 +160,66 @@ AttrValue Parser::parse_attr_list(Tok close) {
   return list;
 }
 
+// `{}` and `{"a": …`, against a block. A key without quotes is a mistake in a dictionary.
+bool Parser::at_dictionary() {
+  if (!at(Tok::kLBrace)) return false;
+  const Tok first = peek(1).kind;
+  if (first == Tok::kRBrace || first == Tok::kString) return true;
+  const bool word = first == Tok::kIdent || first == Tok::kNumber;
+  return word && (peek(2).is(Tok::kColon) || peek(2).is(Tok::kAssign));
+}
+
+// The key and the colon behind it.
+std::string Parser::parse_dictionary_key() {
+  std::string key;
+  if (at(Tok::kString)) {
+    key = parse_string();
+  } else if ((at(Tok::kIdent) || at(Tok::kNumber)) &&
+             (peek().is(Tok::kColon) || peek().is(Tok::kAssign))) {
+    key = text(tok_);
+    const std::string quoted = '"' + key + '"';
+    report(Diagnostic::error("expected a key in quotes, found " + describe(tok_), span(tok_))
+               .help("the keys of a dictionary are texts: write " + quoted)
+               .fix(span(tok_), quoted)
+               .of_rule("S3"));
+    advance();
+  } else {
+    fail_expected("a key in quotes, such as \"a\", or '}'");
+  }
+  if (!at(Tok::kAssign)) {
+    expect(Tok::kColon, "after the key");
+    return key;
+  }
+  report(Diagnostic::error("expected ':' after the key, found '='", span(tok_))
+             .help("entries of a dictionary are written {\"key\": value}")
+             .fix(span(tok_), ":")
+             .of_rule("S3"));
+  advance();
+  return key;
+}
+
+AttrValue Parser::parse_dictionary() {
+  Bracket bracket(*this);
+  std::map<std::string, AttrValue> entries;
+  std::map<std::string, Span> places;
+  while (!at(Tok::kRBrace)) {
+    const Span place = span(tok_);
+    std::string key = parse_dictionary_key();
+    AttrValue value = parse_attr_value();
+    auto [first, fresh] = places.emplace(key, place);
+    if (fresh) {
+      entries.emplace(std::move(key), std::move(value));
+    } else {
+      report(Diagnostic::error("key " + AttrValue(key).str() + " is given twice", place)
+                 .note("it is first given here", first->second)
+                 .of_rule("N4"));
+    }
+    if (!accept(Tok::kComma)) break;
+  }
+  expect(Tok::kRBrace, "at the end of the dictionary");
+  return AttrValue::dict(std::move(entries));
+}
+
 AttrValue Parser::parse_attr_value() {
   Token token = tok_;
   bool negative = false;
@@ -167,6 +228,8 @@ AttrValue Parser::parse_attr_value() {
       return parse_attr_list(Tok::kRBracket);
     case Tok::kLParen:
       return parse_attr_list(Tok::kRParen);
+    case Tok::kLBrace:
+      return at_dictionary() ? parse_dictionary() : AttrValue(parse_expr());
     case Tok::kString:
       return parse_string();
     case Tok::kMinus:
@@ -219,8 +282,7 @@ AttrValue Parser::parse_attr_value() {
       if (peek().is(Tok::kLBracket)) {
         MetaRef ref = parse_meta_ref();
         if (ref.key.starts_with("relay.")) return meta_expr(ref);
-        return guarded(ref.span,
-                       [&] { return AttrValue(metadata(ref.span).text_form(ref.key, ref.index)); });
+        return guarded(ref.span, [&] { return metadata(ref.span).value(ref.key, ref.index); });
       }
       break;
     default:
@@ -231,7 +293,7 @@ AttrValue Parser::parse_attr_value() {
     return *type;
   }
   if (peek().is(Tok::kLParen) || symbols_[word.symbol].constructor >= 0) return parse_expr();
-  fail_expected("the value of an attribute: a number, a string, a list, True, False or None");
+  fail_expected("the value of an attribute: a number, a string, a list, a dictionary, True, False or None");
 }
 
 // ---- Type arguments ----

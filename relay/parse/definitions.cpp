@@ -203,11 +203,12 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
     try {
       DimNames outer = dim_names_;
       dim_names_ = DimNames::kForbidden;
+      unknown_types_.clear();
       Bracket bracket(*this);
       while (!at(Tok::kRBrace)) {
-        ConstructorRef constructor =
+        ConstructorRef made =
             parse_constructor(head, type, static_cast<uint32_t>(constructors.size()));
-        if (constructor) constructors.push_back(std::move(constructor));
+        if (made) constructors.push_back(std::move(made));
         if (!accept(Tok::kComma)) accept(Tok::kSemicolon);
       }
       dim_names_ = outer;
@@ -241,13 +242,44 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
   }
 }
 
+// An unknown type may be a parameter that nobody declared.
+void Parser::suggest_type_parameter(const DataHead& head) {
+  if (diagnostics_.empty() || diagnostics_.back().code != "N5" ||
+      !diagnostics_.back().notes.empty())
+    return;
+  diagnostics_.back().help("a type parameter is declared behind the name: type " +
+                           std::string(name_of(head.name)) + "[A] { … }");
+}
+
+// The types of a constructor's fields. Each field with a mistake is reported, and passed over; false
+// if there is one.
+bool Parser::parse_fields(const DataHead& head, std::vector<TypeRef>& types) {
+  bool good = true;
+  while (!at(Tok::kRParen)) {
+    const size_t begin = tok_.begin;
+    const size_t reported = diagnostics_.size();
+    try {
+      types.push_back(parse_type());
+    } catch (const SyntaxError&) {
+      good = false;
+      if (diagnostics_.size() > reported) suggest_type_parameter(head);
+      seek(begin);
+      Skipping skipping(*this);
+      for (size_t open = 0; !at(Tok::kEnd); advance()) {
+        const bool closes = at(Tok::kRParen) || at(Tok::kRBracket) || at(Tok::kRBrace);
+        if (open == 0 && (closes || at(Tok::kComma))) break;
+        if (closes) --open;
+        if (at(Tok::kLParen) || at(Tok::kLBracket) || at(Tok::kLBrace)) ++open;
+      }
+    }
+    if (!accept(Tok::kComma)) break;
+  }
+  return good;
+}
+
 // Uses of the constructors of a data type with a mistake are no errors.
 void Parser::lose_constructors(const DataHead& head) {
-  if (!diagnostics_.empty() && diagnostics_.back().code == "N5" &&
-      diagnostics_.back().notes.empty()) {
-    diagnostics_.back().help("a type parameter is declared behind the name: type " +
-                             std::string(name_of(head.name)) + "[A] { … }");
-  }
+  suggest_type_parameter(head);
   Skipping skipping(*this);
   seek(head.body);
   size_t open = 0;
@@ -260,8 +292,8 @@ void Parser::lose_constructors(const DataHead& head) {
   }
 }
 
-// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`. Null for one with a mistake,
-// whose uses are no errors.
+// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`. Null for one with a mistake in its
+// fields, whose uses are no errors.
 ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                          uint32_t tag) {
   if (!at_name()) fail_expected("a constructor or '}'");
@@ -272,12 +304,13 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
   const size_t errors = num_errors_;
   const size_t begin = tok_.begin;
   std::vector<TypeRef> inputs;
+  bool good = true;
   if (accept(Tok::kColon)) {
     if (!accept_word(kwFn)) accept_word(kwFun);
     if (!at(Tok::kLParen)) fail_expected("'(' before the field types of the constructor");
     {
       Bracket bracket(*this);
-      inputs = parse_type_list(Tok::kRParen);
+      good = parse_fields(head, inputs);
       expect(Tok::kRParen, "after the field types");
     }
     expect(Tok::kArrow, "before the type that the constructor gives");
@@ -299,18 +332,18 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
     }
   } else if (at(Tok::kLParen)) {
     Bracket bracket(*this);
-    inputs = parse_type_list(Tok::kRParen);
+    good = parse_fields(head, inputs);
     expect(Tok::kRParen, "after the field types");
   }
   const bool open = std::any_of(inputs.begin(), inputs.end(),
                                 [](const TypeRef& input) { return input->has_incomplete(); });
-  if (open) {
-    if (num_errors_ == errors) {
-      report(Diagnostic::error("the fields of constructor " + std::string(name_of(name.symbol)) +
-                                   " have types without _: no use of it says what _ is",
-                               span_from(begin))
-                 .of_rule("N5"));
-    }
+  if (open && good && num_errors_ == errors) {
+    report(Diagnostic::error("the fields of constructor " + std::string(name_of(name.symbol)) +
+                                 " have types without _: no use of it says what _ is",
+                             span_from(begin))
+               .of_rule("N5"));
+  }
+  if (open || !good) {
     lost_constructors_.insert(name.symbol);
     return {};
   }

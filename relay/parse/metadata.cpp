@@ -82,6 +82,7 @@ struct Metadata::Impl {
   /// The device that such an object stands for, as text; empty if it leaves it open.
   static std::string device_text(const Json& object);
   AttrValue decode(const Json& node, int depth, size_t& budget) const;
+  AttrValue decode_map(const Json& object, int depth, size_t& budget) const;
   bool says_nothing(const std::string& raw) const;
   AttrValue decode_field(const std::string& raw, const std::string& type, size_t& budget) const;
 };
@@ -109,9 +110,26 @@ std::string Metadata::Impl::device_text(const Json& object) {
   return device->str();
 }
 
-// An object as the value of an attribute: numbers, strings, lists of them. Lists of lists that
-// share their parts would grow with the power of their depth, so `budget` counts the elements of
-// all.
+// Keys are texts in place; TVM refers to the key where it is any other object.
+AttrValue Metadata::Impl::decode_map(const Json& object, int depth, size_t& budget) const {
+  std::map<std::string, AttrValue> dict;
+  if (!object.contains("data") || object["data"].empty()) return AttrValue::dict({});
+  const Json& data = object["data"];
+  if (!object.contains("keys")) throw Error("the keys of a dictionary in the metadata are texts");
+  const Json& keys = object["keys"];
+  if (keys.size() != data.size())
+    throw Error("a dictionary in the metadata has " + std::to_string(keys.size()) +
+                " keys and " + std::to_string(data.size()) + " values");
+  if (data.size() > budget) throw Error("a dictionary in the metadata is too long");
+  budget -= data.size();
+  for (size_t i = 0; i < keys.size(); ++i)
+    dict.emplace(keys.at(i).get<std::string>(), decode(node(as_index(data[i])), depth + 1, budget));
+  return AttrValue::dict(std::move(dict));
+}
+
+// An object as the value of an attribute: numbers, strings, lists and dictionaries of them. Those
+// that share their parts would grow with the power of their depth, so `budget` counts the elements
+// of all.
 AttrValue Metadata::Impl::decode(const Json& object, int depth, size_t& budget) const {
   if (depth > 20) throw Error("the metadata nests too deeply");
   std::string type = type_key(object);
@@ -127,6 +145,7 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth, size_t& budget) 
     }
     return list;
   }
+  if (type == "Map") return decode_map(object, depth, budget);
   if (type == "VirtualDevice") return device_text(object);
   auto value_text = [&]() -> std::string {
     const Json& value = object.at("attrs").at("value");
@@ -233,10 +252,16 @@ std::vector<NamedAttr> Metadata::attrs(const std::string& key, size_t index,
   });
 }
 
-std::string Metadata::text_form(const std::string& key, size_t index) const {
-  return read([&] {
+AttrValue Metadata::value(const std::string& key, size_t index) const {
+  return read([&]() -> AttrValue {
     const Json& object = impl_->entry(key, index);
-    if (key == "VirtualDevice") return Impl::device_text(object);
+    for (std::string_view known :
+         {"Map", "Array", "IntImm", "FloatImm", "runtime.String", "VirtualDevice"}) {
+      if (key == known) {
+        size_t budget = kMostMetadataElements;
+        return impl_->decode(object, 0, budget);
+      }
+    }
     std::string text = key + "(";
     if (object.contains("attrs")) {
       bool first = true;

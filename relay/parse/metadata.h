@@ -22,9 +22,9 @@ class Metadata {
   /// The fields of `meta[key][index]` for an operator with attributes `schema`.
   std::vector<NamedAttr> attrs(const std::string& key, size_t index,
                                const AttrsSchema& schema) const;
-  /// Any other object as text: a device in the form of its attribute ("cpu(1)"), else
-  /// `Target(kind=4, …)`.
-  std::string text_form(const std::string& key, size_t index) const;
+  /// The value of an attribute: numbers, strings, lists and dictionaries (`meta[Map][0]`). Other
+  /// objects are text: a device in the form of its attribute ("cpu(1)"), else `Target(kind=4, …)`.
+  AttrValue value(const std::string& key, size_t index) const;
 
  private:
   struct Impl;

@@ -193,6 +193,8 @@ class Parser {
   void scan_data_definitions();
   void parse_data_head(DataHead& head);
   void parse_data_body(const DataHead& head, Module& module);
+  bool parse_fields(const DataHead& head, std::vector<TypeRef>& types);
+  void suggest_type_parameter(const DataHead& head);
   void lose_constructors(const DataHead& head);
   ConstructorRef parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                    uint32_t tag);
@@ -318,6 +320,7 @@ class Parser {
   ExprRef parse_items(Ends ends, ExprRef first = {}, Span first_span = {});
   bool parse_item(std::vector<Item>& items, ExprRef& result, Ends ends, bool first);
   void parse_let(std::vector<Item>& items);
+  void parse_let_of_global(std::vector<Item>& items);
   void parse_graph_binding(std::vector<Item>& items);
   void parse_free_var();
   /// A pattern of names on the left of a let; the projections are added after the value is known.
@@ -368,6 +371,9 @@ class Parser {
   AttrsRef make_call_attrs(const Expr* callee, CallAttrs& attrs, Span span);
   AttrValue parse_attr_value();
   AttrValue parse_attr_list(Tok close);
+  bool at_dictionary();
+  AttrValue parse_dictionary();
+  std::string parse_dictionary_key();
   bool looks_like_type_args();
   struct MetaRef {
     std::string key;
@@ -518,6 +524,7 @@ class Parser {
 
   std::unordered_set<Symbol> foreign_names_;      // reported
   std::unordered_set<Symbol> lost_constructors_;  // of data types with mistakes
+  std::unordered_set<Symbol> unknown_types_;  // that fields of the data type have, and are reported
   std::unordered_map<Symbol, size_t> bare_;  // locals without a sigil, and where that is reported
   std::unordered_map<Symbol, size_t> bare_globals_;
   struct UnknownLocal {

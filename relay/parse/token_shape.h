@@ -52,10 +52,14 @@ class TokenShape {
     return before == Tok::kLParen || before == Tok::kComma || before == Tok::kLBrace ||
            before == Tok::kLBracket;
   }
-  // `{virtual_device=…}` and the attributes of a relation, against a block.
+  // `{virtual_device=…}`, the attributes of a relation and dictionaries, against a block.
   bool is_attribute_brace(size_t i) const {
-    return is(i, Tok::kLBrace) && (is(i + 1, Tok::kIdent) || is(i + 1, Tok::kString)) &&
-           is(i + 2, Tok::kAssign);
+    if (!is(i, Tok::kLBrace)) return false;
+    if (is(i + 1, Tok::kString)) return is(i + 2, Tok::kAssign) || is(i + 2, Tok::kColon);
+    if (is(i + 1, Tok::kIdent)) return is(i + 2, Tok::kAssign);
+    // An empty block has no value, so nothing else begins so inside brackets.
+    return is(i + 1, Tok::kRBrace) && i > 0 &&
+           (is_attribute_sign(i - 1) || is(i - 1, Tok::kColon) || is(i - 1, Tok::kLBracket));
   }
 
   bool space_between(size_t a, size_t b) const;

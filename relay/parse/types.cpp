@@ -119,6 +119,9 @@ void Parser::fail_unknown_type(const Token& name) {
   // Known words with something else behind them than their form has.
   constexpr std::pair<std::string_view, std::string_view> kForms[] = {
       {"ref", "ref(T)"}, {"Tensor", "Tensor[(2, n), float32]"}, {"fn", "fn (S) -> T"}};
+  // One name that a data type does not know is one mistake, in however many fields.
+  if (dim_names_ == DimNames::kForbidden && !unknown_types_.insert(name.symbol).second)
+    throw SyntaxError();
   for (const auto& [word, form] : kForms) {
     if (name_of(name.symbol) != word) continue;
     report(Diagnostic::error("a type " + std::string(word) + " is written " + std::string(form),

@@ -196,8 +196,15 @@ bool same_value(const AttrValue& a, const AttrValue& b, int depth = 0) {
     std::optional<DType> first = dtype_in(a), second = dtype_in(b);
     return first && second && *first == *second;
   }
-  const auto *p = a.get<AttrValue::List>(), *q = b.get<AttrValue::List>();
   constexpr int kDeep = 100;
+  const auto *first = a.get<AttrValue::Dict>(), *second = b.get<AttrValue::Dict>();
+  if (first != nullptr && second != nullptr && depth <= kDeep) {
+    return std::equal(first->begin(), first->end(), second->begin(), second->end(),
+                      [&](const auto& x, const auto& y) {
+                        return x.first == y.first && same_value(x.second, y.second, depth + 1);
+                      });
+  }
+  const auto *p = a.get<AttrValue::List>(), *q = b.get<AttrValue::List>();
   if (p == nullptr || q == nullptr || p->size() != q->size() || depth > kDeep) return false;
   for (size_t i = 0; i < p->size(); ++i) {
     if (!same_value((*p)[i], (*q)[i], depth + 1)) return false;

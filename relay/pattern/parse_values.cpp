@@ -56,6 +56,19 @@ AttrValue Parser::value() {
     expect("]", "behind the list");
     return AttrValue(std::move(list));
   }
+  if (take("{")) {
+    std::map<std::string, AttrValue> dict;
+    while (!at("}")) {
+      if (lexer_.token() != Token::kString) unexpected("a key in quotes", At::kValue);
+      std::string key = lexer_.text();
+      lexer_.advance();
+      expect(":", "behind the key");
+      dict.insert_or_assign(std::move(key), value());
+      if (!take(",")) break;
+    }
+    expect("}", "behind the dictionary");
+    return AttrValue::dict(std::move(dict));
+  }
   refuse_suffix("the attribute has its own");
   if (lexer_.token() != Token::kNumber && !at("-") && !at_word("inf"))
     unexpected("a value", At::kValue);

@@ -278,9 +278,14 @@ std::string pattern_value_text(const AttrValue& value) {
     bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
     return looks_whole ? text + ".0" : text;
   }
+  std::string text;
+  if (const auto* dict = value.get<AttrValue::Dict>()) {
+    for (const auto& [key, item] : *dict)
+      text += (text.empty() ? "" : ", ") + AttrValue(key).str() + ": " + pattern_value_text(item);
+    return "{" + text + "}";
+  }
   const auto* list = value.get<AttrValue::List>();
   if (list == nullptr) return value.str();
-  std::string text;
   for (const AttrValue& item : *list) text += (text.empty() ? "" : ", ") + pattern_value_text(item);
   return "[" + text + "]";
 }

@@ -151,7 +151,8 @@ ValueKind value_kind(const RuleValue& value, const DFPattern* part) {
     return DType::parse(*text) ? ValueKind::kUnknown : ValueKind::kText;
   if (literal.get<DType>() != nullptr) return ValueKind::kDType;
   if (literal.get<AttrValue::List>() != nullptr) return ValueKind::kList;
-  return literal.is_none() ? ValueKind::kUnknown : ValueKind::kNumber;
+  if (literal.is_none() || literal.get<AttrValue::Dict>() != nullptr) return ValueKind::kUnknown;
+  return ValueKind::kNumber;
 }
 
 void check_comparison(const RuleCondition& condition, ValueKind left, ValueKind right, Span span) {

@@ -22,14 +22,27 @@ void Document::type(const Type* type, TypeNames& names) {
   out += entry->second;
 }
 
-void Document::attr_value(std::string& text, const AttrValue& value) {
+void Document::attr_value(std::string& text, const AttrValue& value, bool typed) {
   if (const auto* list = value.get<AttrValue::List>()) {
     text += '[';
     for (size_t i = 0; i < list->size(); ++i) {
       if (i > 0) text += ", ";
-      attr_value(text, (*list)[i]);
+      attr_value(text, (*list)[i], typed);
     }
     text += ']';
+  } else if (const auto* dict = value.get<AttrValue::Dict>()) {
+    text += '{';
+    const char* between = "";
+    for (const auto& [key, item] : *dict) {
+      text += between;
+      append_quoted(text, key);
+      text += ": ";
+      attr_value(text, item, /*typed=*/false);
+      between = ", ";
+    }
+    text += '}';
+  } else if (const auto* dtype = value.get<DType>(); dtype != nullptr && !typed && dtype->valid()) {
+    text += dtype->name();
   } else if (const auto* s = value.get<std::string>()) {
     append_quoted(text, *s);
   } else if (const auto* expr = value.get<Ref<const Expr>>()) {
@@ -61,7 +74,7 @@ void Document::attrs(const Attrs* attrs) {
         append_quoted(text, attr.name.view());
       }
       text += '=';
-      attr_value(text, attr.value);
+      attr_value(text, attr.value, /*typed=*/!attrs->is<DictAttrs>());
     }
     entry->second = std::move(text);
   }

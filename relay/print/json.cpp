@@ -126,6 +126,11 @@ class JsonWriter {
     if (const auto* s = attr.get<std::string>()) return *s;
     if (const auto* t = attr.get<DType>()) return t->name();
     if (const auto* list = attr.get<AttrValue::List>()) return value(*list);
+    if (const auto* dict = attr.get<AttrValue::Dict>()) {
+      Json json = Json::object();
+      for (const auto& [key, item] : *dict) json[key] = value(item);
+      return json;
+    }
     const auto& expr = *attr.get<Ref<const Expr>>();
     if (!expr) return nullptr;
     if (const Constant* constant = expr->as<Constant>()) return value(constant->data());

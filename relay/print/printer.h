@@ -43,7 +43,8 @@ class Document {
   void metadata();
 
  private:
-  void attr_value(std::string& text, const AttrValue& value);
+  /// A dtype has no quotes where nothing else says that it is one (`typed` is false).
+  void attr_value(std::string& text, const AttrValue& value, bool typed);
   std::string constant_text(const NDArray& value);
   std::string metadata_text(const NDArray& value);
 

@@ -74,6 +74,11 @@ uint64_t of_value(const AttrValue& value) {
     for (const AttrValue& item : *list) sum += 1 + of_value(item);
     return sum;
   }
+  if (const auto* dict = value.get<AttrValue::Dict>()) {
+    uint64_t sum = 0;
+    for (const auto& [key, item] : *dict) sum += 2 + of_value(item);
+    return sum;
+  }
   return 1;
 }
 

@@ -58,9 +58,31 @@ def test_values_are_those_of_a_run(folder):
     (folder / "sum.rly").write_text("def @main(%x: Tensor[(2, 2), float32]) { let %y = %x + 1f; sum(%y * 2f) }")
     document = conftest.document(folder / "sum.json", folder / "sum.rly", "--arg", "[[1, 2], [3, 4]]")
     names = labels(document, document["stages"][0])
-    values = {names[node]: statistics for node, statistics in document["values"]}
+    values = {names[node]: statistics for node, statistics, _ in document["values"]}
     assert values["add"]["first"] == ["2.0", "3.0", "4.0", "5.0"] and values["add"]["mean"] == 3.5
     assert values["multiply"]["max"] == 10 and not document["made_up"]
+
+
+def test_values_in_functions_and_branches(folder):
+    program = """\
+def @half(%x: Tensor[(2), float32]) { if (sum(%x) > 1f) { @half(%x * 0.5f) } else { tanh(%x) } }
+def @main(%x: Tensor[(2), float32]) { let %y = exp(@half(%x)); %y + 1f }
+"""
+    (folder / "inner.rly").write_text(program)
+    document = conftest.document(folder / "inner.json", folder / "inner.rly", "--arg", "[4, 4]")
+    names = labels(document, document["stages"][0])
+    values = {names[node]: (statistics, times) for node, statistics, times in document["values"]}
+    statistics, times = values["multiply"]
+    assert statistics["first"] == ["0.5", "0.5"] and times == 3  # 4, 2 and 1 are halved
+    assert values["tanh"][1] == 1 and values["greater"][1] == 4
+    assert values["exp"][1] == 1
+
+
+def test_values_of_programs_with_effects(folder):
+    (folder / "ref.rly").write_text("def @main(%x: Tensor[(2), float32]) { let %r = ref(%x); ref_write(%r, ref_read(%r) * 3f); tanh(ref_read(%r)) }")
+    document = conftest.document(folder / "ref.json", folder / "ref.rly", "--arg", "[1, 2]")
+    names = labels(document, document["stages"][0])
+    assert {names[node]: statistics["max"] for node, statistics, _ in document["values"]}["multiply"] == 6
 
 
 def test_statistics_of_constants(folder):

@@ -132,6 +132,13 @@ def test_values_and_types_on_hover(page):
     assert "Tensor[(8, 16), float32]" in tip.inner_text() and re.search(r"mean 0\.0625", tip.inner_text())
 
 
+def test_values_in_functions_on_hover(page):
+    page.mouse.move(*point_at(page, "nn.dense"))
+    tip = page.locator("#tip")
+    tip.wait_for(state="visible")
+    assert re.search(r"mean .* ± ", tip.inner_text()) and "the last of 2 times" in tip.inner_text()
+
+
 def test_search(page):
     page.keyboard.press("/")
     page.keyboard.type("soft")

@@ -54,7 +54,7 @@ def call_program(op, *shapes, **attrs):
         ("test.op", {"relation": "Identity", "inputs": [3]}, TypeError, "inputs and outputs of test.op are names or relay.op.Input"),
         ("test.op", {"relation": "Identity", "attrs": {"x": 1}}, ValueError, "test.op has two parameters x"),
         ("test.op", {"relation": "Identity", "attrs": int}, TypeError, "attributes of test.op are a mapping or a dataclass, not int"),
-        ("test.op", {"relation": "Identity", "attrs": {"a": Attr(dict)}}, TypeError, "attribute a cannot be of type dict; types are int"),
+        ("test.op", {"relation": "Identity", "attrs": {"a": Attr(set)}}, TypeError, "attribute a cannot be of type set; types are int"),
         ("test.op", {"relation": "Identity", "attrs": {"a": Attr("set<int>")}}, relay.RelayError, "attribute a cannot be of type set<int>"),
         ("test.op", {"relation": "Identity", "attrs": {"a": []}}, TypeError, "the type of attribute a is not known"),
         ("test.op", {"relation": "Identity", "attrs": {"a b": 1}}, ValueError, "'a b' cannot be the name of an attribute"),
@@ -189,6 +189,40 @@ def test_dtype_attributes():
         assert relay.compile(mod)(X).dtype == np.int32
         with pytest.raises(relay.RelayError, match="attribute dtype: unknown element type"):
             op(relay.var("x"), dtype="int33")
+
+
+def test_dictionaries_as_attributes():
+    seen = []
+
+    def compute(b, x, opts):
+        seen.append(opts)
+        return b.map(x.shape, lambda *i: x[i] * float(opts.get("scale", 1)))
+
+    options = {"scale": 3, "deep": {"names": ["a", "b"], "none": None}, "flag": True}
+    with relay.op.registered("test.op", inputs=["x"], attrs={"opts": Attr(dict, {})}, relation="Identity", compute=compute) as op:
+        mod = call_program(op, (2, 3), opts=options)
+        assert 'opts={"deep": {"names": ["a", "b"], "none": None}, "flag": True, "scale": 3}' in str(mod)
+        again = relay.parse(str(mod))
+        relay.assert_structural_equal(mod, again)
+        assert relay.structural_hash(mod) == relay.structural_hash(again)
+        assert not relay.structural_equal(mod, call_program(op, (2, 3), opts={**options, "scale": 4}))
+        assert not relay.structural_equal(mod, call_program(op, (2, 3), opts={**options, "more": 4}))
+        relay.assert_structural_equal(mod, pickle.loads(pickle.dumps(mod)))
+        wanted = {"scale": 3, "deep": {"names": ("a", "b"), "none": None}, "flag": True}
+        assert mod["main"].body.attrs.opts == wanted and mod["main"].body.attrs["opts"]["deep"]["names"] == ("a", "b")
+        np.testing.assert_array_equal(relay.compile(mod)(X), 3 * X)
+        assert seen and seen[-1] == wanted
+        assert "opts" not in str(call_program(op, (2, 3)))  # the default
+        for wrong, message in [({1: 2}, "attribute opts cannot be"), ({"a": object()}, "attribute opts cannot be"), ([1], r"attribute opts takes dict, not \[1\]")]:
+            with pytest.raises((TypeError, relay.RelayError), match=message):
+                op(relay.var("x"), opts=wrong)
+        deep = {}
+        for _ in range(100000):
+            deep = {"a": deep}
+        with pytest.raises(RecursionError):
+            op(relay.var("x"), opts=deep)
+        while deep:  # one level at a time: Python's own release of it would be as deep
+            deep = deep["a"]
 
 
 # ---- Relations ------------------------------------------------------------------------------------------------------------------------

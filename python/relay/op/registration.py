@@ -349,14 +349,14 @@ def _hints(owner: Any) -> dict[str, Any]:
 
 
 def _type_of_default(name: str, key: str, default: Any) -> Any:
-    if isinstance(default, (bool, int, float, str)):
+    if isinstance(default, (bool, int, float, str, dict)):
         return type(default)
     if isinstance(default, (list, tuple)) and default and all(isinstance(one, type(default[0])) for one in default):
         return list[type(default[0])]  # type: ignore[misc]
     raise TypeError(f"{name}: the type of attribute {key} is not known; annotate it, or give relay.op.Attr(type, default)")
 
 
-_PLAIN = {int: "int", float: "float", bool: "bool", str: "str", Any: "any"}
+_PLAIN = {int: "int", float: "float", bool: "bool", str: "str", dict: "dict", Any: "any"}
 
 
 def _type_text(name: str, key: str, wanted: Any) -> tuple[str, list[tuple[str, str]]]:
@@ -366,6 +366,8 @@ def _type_text(name: str, key: str, wanted: Any) -> tuple[str, list[tuple[str, s
     if wanted in _PLAIN:
         return _PLAIN[wanted], []
     origin, args = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (dict, Mapping):
+        return "dict", []
     if origin is Literal and args and all(isinstance(word, str) for word in args):
         return "str", [(word, "") for word in args]
     is_union = origin is Union or type(wanted).__name__ == "UnionType"
@@ -377,7 +379,7 @@ def _type_text(name: str, key: str, wanted: Any) -> tuple[str, list[tuple[str, s
         if not words and "<" not in inner:
             return f"list<{inner}>", []
     raise TypeError(
-        f"{name}: attribute {key} cannot be of type {getattr(wanted, '__name__', wanted)}; types are int, float, bool, str, 'dtype', lists of"
+        f"{name}: attribute {key} cannot be of type {getattr(wanted, '__name__', wanted)}; types are int, float, bool, str, dict, 'dtype', lists of"
         " such, Optional ones, and a Literal of words"
     )
 

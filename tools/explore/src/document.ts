@@ -1,6 +1,7 @@
 // The document that the compiler writes, decoded, with the questions that the views ask of it.
 
 export interface Statistics {
+  times?: number;  // how often the node ran: these are the values of the last time
   dtype: string; shape: number[]; size: number; min?: number; max?: number; mean?: number; std?: number;
   zeros: number; bad: number; uniform: boolean; histogram?: number[]; first: string[];
 }
@@ -23,7 +24,7 @@ export interface MemoryPlan {
 export interface Raw {
   format: number; title: string; entry: string; target: string; level: number; made_up: boolean; notes: string[];
   kernels: Kernel[]; profile?: { runs: number; ms: number; gflops: number; gigabytes: number; launches: number[] };
-  memory: MemoryPlan[]; stages: RawStage[]; values?: [number, Statistics][]; constants: Statistics[];
+  memory: MemoryPlan[]; stages: RawStage[]; values?: [number, Statistics, number][]; constants: Statistics[];
   sources: { name: string; text: string }[]; places: [number, number, number][]; texts: string[];
 }
 
@@ -119,7 +120,7 @@ export class Model {
 
   constructor(readonly raw: Raw) {
     this.stages = raw.stages.map((stage, i) => (stage.nodes === undefined ? null : new Stage(this, i, stage)));
-    for (const [node, statistics] of raw.values ?? []) this.values.set(node, statistics);
+    for (const [node, statistics, times] of raw.values ?? []) this.values.set(node, { ...statistics, times });
   }
   get executable(): Stage { return this.stages[this.stages.length - 1] as Stage; }
   /** The stage itself, or the last one before it that has a text. */

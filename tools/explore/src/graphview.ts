@@ -156,7 +156,7 @@ export class GraphView {
       rows.push(element("div", {}, stage.type(item.node)), stage.attrs(item.node) ? element("div", { class: "dim" }, stage.attrs(item.node).slice(0, 200)) : null);
       const value = valueOf(app, stage, item.node);
       if (value) rows.push(element("div", { class: "value" }, value.min === undefined ? "no finite element" : `${number(value.min)} … ${number(value.max)}, mean ${number(value.mean)} ± ${number(value.std)}`),
-        element("div", { class: "dim" }, value.first.join(", ")));
+        element("div", { class: "dim" }, value.first.join(", ")), (value.times ?? 1) > 1 ? element("div", { class: "dim" }, `the last of ${value.times} times`) : null);
       if (app.state.heat !== "none") rows.push(element("div", {}, this.heatText(item.node)));
     } else {
       rows.push(element("div", {}, item.detail));

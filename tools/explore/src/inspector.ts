@@ -11,6 +11,7 @@ export function statisticsTable(statistics: Statistics): HTMLElement {
     ["zeros", `${statistics.zeros} of ${statistics.size}`],
     ["first", statistics.first.join(", ") + (statistics.size > statistics.first.length ? ", …" : "")],
   ];
+  if ((statistics.times ?? 1) > 1) rows.push(["ran", `${statistics.times} times; this is the last`]);
   if (statistics.bad > 0) rows.push(["not finite", String(statistics.bad)]);
   if (statistics.uniform && statistics.size > 1) rows.push(["", "all elements are equal"]);
   const table = element("table", { class: "facts" }, ...rows.map(([name, value]) => element("tr", {}, element("th", {}, name), element("td", {}, value))));
