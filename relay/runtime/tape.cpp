@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -15,8 +16,8 @@ constexpr size_t kFirst = size_t{64} << 10;  // bytes
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMostAddresses = size_t{1} << 38;
 
-// Addresses are reserved once, for as much as a tape may ever hold, since the memory limit may rise
-// later; the system gives memory where they are used.
+// Addresses are reserved once, for as much as a tape may ever hold: what the machine has, since the
+// memory limit may rise later. The system gives memory where they are used.
 class Tape {
  public:
   Tape() = default;
@@ -55,7 +56,10 @@ class Tape {
 
  private:
   void reserve() {
-    size_t size = kMostAddresses;
+    const size_t machine =
+        static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t size = std::max(machine, memory_limit()) & ~(kHugePage - 1);
+    size = std::max(std::min(kMostAddresses, size), 2 * kTapeKept);
     rlimit limit{};
     // Where addresses are limited, other memory needs them, too.
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
