@@ -310,5 +310,5 @@ def test_arguments_of_other_functions_are_named() -> None:
     x = relay.var("x")
     with pytest.raises(TypeError, match="fn is a function of an expression, not None"):
         relay.rewrite(x, None)
-    with pytest.raises(TypeError, match="attribute d cannot be {'a': 1}: an attribute is None, a bool, a number, a text, a dtype, an expression, or a list"):
-        relay.Function([x], x).with_attr("d", {"a": 1})
+    with pytest.raises(TypeError, match="attribute d cannot be {1: 'a'}: an attribute is None, a bool, a number, a text, a dtype, an expression, a list of such, or a dictionary"):
+        relay.Function([x], x).with_attr("d", {1: "a"})

@@ -213,7 +213,7 @@ def test_dictionaries_as_attributes():
         np.testing.assert_array_equal(relay.compile(mod)(X), 3 * X)
         assert seen and seen[-1] == wanted
         assert "opts" not in str(call_program(op, (2, 3)))  # the default
-        for wrong, message in [({1: 2}, "attribute opts cannot be"), ({"a": object()}, "attribute opts cannot be"), ([1], r"attribute opts takes dict, not \[1\]")]:
+        for wrong, message in [({1: 2}, "attribute opts of test.op cannot be"), ({"a": object()}, "attribute opts of test.op cannot be"), ([1], r"attribute opts takes dict, not \[1\]")]:
             with pytest.raises((TypeError, relay.RelayError), match=message):
                 op(relay.var("x"), opts=wrong)
         deep = {}

@@ -35,7 +35,9 @@ def _scaled(pair: tuple[Any, Any], n: Any, norm: str, inverse: bool) -> tuple[An
     if norm == "backward":
         return pair
     factor = operator.index(n) ** (-1.0 if norm == "forward" else -0.5)
-    return tuple(part * (1 / factor if inverse else factor) for part in pair)  # type: ignore[return-value]
+    real, imaginary = pair
+    scale = 1 / factor if inverse else factor
+    return real * scale, imaginary * scale
 
 
 def _transform(real: Any, imaginary: Any, n: int | None, axis: int, norm: str, inverse: bool) -> tuple[Any, Any]:
