@@ -20,7 +20,7 @@ namespace {
 
 using testing::random_array;
 
-constexpr double kTolerance = 1e-5;
+constexpr double kTolerance = 2e-5;  // 5×5 windows are computed in tiles
 
 std::string tensor(ShapeView shape, bool open_batch = false) {
   std::string text = "Tensor[(";
