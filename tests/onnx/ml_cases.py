@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 from onnx import numpy_helper
 
-from recording import Case, ml, numbers
+from recording import Case, form, ml, numbers
 
 
 class Trees:
@@ -190,6 +190,27 @@ def labels():
        more={"keys_tensor": numpy_helper.from_array(np.array([5, 9], np.int64)),
              "values_tensor": numpy_helper.from_array(np.array([1, 2], np.int64)),
              "default_tensor": numpy_helper.from_array(np.array([3], np.int64))})
+
+
+def words():
+    """Operators that ask for strings, which a run gives."""
+    given = np.array([["red", "blue"], ["", "rèd"], ["reddish", "green"]], object)
+    colours = ["red", "green", "blue", "rèd"]
+    ml("words_one_hot", "OneHotEncoder", [given], cats_strings=colours, zeros=1)
+    ml("words_one_hot_all", "OneHotEncoder", [given[:1]], cats_strings=colours, zeros=0)
+    ml("words_labels", "LabelEncoder", [given], keys_strings=colours, values_int64s=[7, 8, 9, 10], default_int64=-7)
+    ml("words_labels_floats", "LabelEncoder", [given], keys_strings=colours + ["red"], values_floats=[0.5, 1.5, 2.5, 3.5, 9.5])
+    ml("words_labels_many", "LabelEncoder", [np.array([f"w{k % 700}" for k in range(50, 1000, 9)], object)],
+       keys_strings=[f"w{k}" for k in range(500)], values_int64s=list(range(500)))
+    ml("words_labels_empty", "LabelEncoder", [given], keys_strings=[""], values_int64s=[1])
+    ml("words_extracted", "ArrayFeatureExtractor", [given, np.array([1], np.int64)], constants=(1,),
+       then=("LabelEncoder", {"domain": "ai.onnx.ml", "keys_strings": colours, "values_int64s": [7, 8, 9, 10]}))
+    form("words_joined", "Concat", [given, given[::-1].astype(object), np.array([["blue"], ["x"], ["y"]], object)], axis=1, constants=(2,),
+         then=("OneHotEncoder", {"domain": "ai.onnx.ml", "cats_strings": colours}))
+    form("words_equal", "Equal", [given, np.array(["red", "rèd"], object)])
+    form("words_equal_constant", "Equal", [np.array(["rèd", "x"], object), given], constants=(0,))
+    form("words_counted", "TfIdfVectorizer", [given], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0,
+         pool_strings=["red", "blue", "red", "blue", "", "green"], ngram_counts=[0, 2], ngram_indexes=[1, 0, 2, 3])
 
 
 def linear_models():

@@ -11,6 +11,7 @@ OPSETS = {"": 21, "com.microsoft": 1, "ai.onnx.ml": 3}
 CASES = {"contrib": [], "forms": [], "ml": []}
 TYPES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in
          ("float32", "float64", "float16", "int64", "int32", "int16", "uint16", "int8", "uint8", "bool")}
+TYPES[np.dtype(object)] = onnx.TensorProto.STRING
 
 
 class Case:
@@ -79,7 +80,7 @@ class Case:
         for info, array in zip(model.graph.output, results):
             info.CopyFrom(helper.make_tensor_value_info(info.name, TYPES[array.dtype], array.shape))
         onnx.save(model, folder / f"{self.name}.onnx")
-        arrays = {f"in{k}": array for k, array in enumerate(feeds.values())}
+        arrays = {f"in{k}": as_bytes(array) for k, array in enumerate(feeds.values())}
         arrays.update({f"out{k}": array for k, array in enumerate(results)})
         np.savez_compressed(folder / f"{self.name}.npz", **arrays)
         return {
@@ -93,6 +94,14 @@ class Case:
                 "outputs": [f"out{k}" for k in range(len(results))],
             }],
         }
+
+
+def as_bytes(array):
+    """Strings as rows of bytes, which programs take; other arrays as they are."""
+    if array.dtype != object:
+        return array
+    words = np.char.encode(array.astype(str), "utf-8")
+    return np.ascontiguousarray(words).view(np.uint8).reshape(*array.shape, -1)
 
 
 def numbers(name, *shape, low=-1.0, high=1.0, dtype=np.float32):

@@ -1,7 +1,7 @@
 // Models that are refused: one clear error each.
 #include <chrono>
-#include <ctime>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -119,10 +119,10 @@ TEST(ImportOnnxErrors, Extents) {
             "m.onnx: the input \"x\" has the extent 4611686018427387904");
   EXPECT_EQ(input(kOnnxFloat, std::vector<OnnxDim>(65, int64_t{1})),
             "m.onnx: the input \"x\" has 65 axes, more than 64");
-  EXPECT_EQ(
-      input(kOnnxString, {int64_t{1}}),
-      "m.onnx: the input \"x\" has strings, which are no elements of tensors: encode the words "
-      "before the model runs, and cut the model behind Abs (onnx.utils.extract_model)");
+  EXPECT_EQ(input(kOnnxString, {int64_t{1}}),
+            "Abs of \"y\": input 0, \"x\", has strings, which are no elements of tensors here: "
+            "encode the words before the model runs, and cut the model behind this node "
+            "(onnx.utils.extract_model) [1]");
   EXPECT_EQ(input(27, {int64_t{1}}),
             "m.onnx: the input \"x\" has elements of type float6e2m3, which are not supported");
 }

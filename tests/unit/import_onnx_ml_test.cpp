@@ -2,6 +2,7 @@
 // compared with ONNX Runtime's by the recorded cases (tests/onnx/recorded/ml.jsonl).
 #include <gtest/gtest.h>
 
+#include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/support/error.h>
@@ -101,6 +102,32 @@ TEST(ImportOnnxMl, TreesThatAreNoTrees) {
             "1099511627776 targets for each of 2 leaves are more than 134217728 weights");
 }
 
+// A run that has fewer features says what the trees need.
+TEST(ImportOnnxMl, TreesWantFeaturesThatARunHas) {
+  std::vector<Proto> attributes =
+      tree({{"nodes_featureids", onnx_ints_attr("nodes_featureids", {3, 0, 0})}});
+  Proto node = onnx_node("TreeEnsembleRegressor", {"x"}, {"y"}, attributes, "a", "ai.onnx.ml");
+  std::vector<OnnxDim> open{std::string("rows"), std::string("features")};
+  Proto model = onnx_model(onnx_graph({node}, {onnx_value("x", kOnnxFloat, open)},
+                                      {onnx_value("y", kOnnxFloat, {})}),
+                           17)
+                    .message(8, onnx_opset("ai.onnx.ml", 3));
+  OnnxModel made = from_onnx(model.span(), {}, "m.onnx");
+  auto message = [&](int64_t features) {
+    std::vector<Value> arguments{Value(NDArray::zeros(Shape{2, features}, kFloat32))};
+    std::vector<TypeRef> types{value_type(arguments[0])};
+    Module special = specialize(made.module, "main", types);
+    try {
+      evaluate_function(special, "main", arguments);
+    } catch (const Error& error) {
+      return error.diagnostics().front().message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message(4), "");
+  EXPECT_EQ(message(3), "assert_op: the trees look at feature 3, and the data have fewer");
+}
+
 // Nothing recurses over a chain of nodes, which may be as deep as the model is long.
 TEST(ImportOnnxMl, DeepTree) {
   constexpr int64_t kDepth = 20000;
@@ -164,7 +191,7 @@ TEST(ImportOnnxMl, Ngrams) {
   EXPECT_EQ(counts(2, {0, 1}, {0, 1}), "");
   EXPECT_EQ(counts(0, {0, 1}, {0, 1}), "min_gram_length is 1, max_gram_length 0");
   EXPECT_EQ(counts(2, {0, 2}, {0, 1, 2}),
-            "ngram_counts: entry 1 does not fit the 3 entries of pool_int64s");
+            "ngram_counts: entry 1 does not fit the 3 entries of the pool");
   EXPECT_EQ(counts(2, {0, 1}, {0}), "ngram_indexes has too few entries");
   EXPECT_EQ(counts(2, {0, 1}, {0, 1, 2}), "ngram_indexes has 3 entries for 2 n-grams");
   EXPECT_EQ(counts(2, {0, 1}, {0, -1}), "ngram_indexes has -1");
@@ -173,7 +200,7 @@ TEST(ImportOnnxMl, Ngrams) {
   EXPECT_EQ(counts(2, {0, 1}, {0, 1}, {onnx_floats_attr("weights", {1})}, "IDF"),
             "weights has 1 entries for 2 columns");
   EXPECT_EQ(counts(2, {0, 1}, {0, 1}, {onnx_strings_attr("pool_strings", {"a"})}),
-            "counts strings, which are no tensors here");
+            "the pool has strings, the items are numbers");
 }
 
 TEST(ImportOnnxMl, StepsOfOptimisers) {
@@ -247,7 +274,7 @@ TEST(ImportOnnxMl, Features) {
             "offset has 2 entries for 3 columns");
   EXPECT_EQ(refusal("Normalizer", {onnx_string_attr("norm", "L3")}), "norm is \"L3\"");
   EXPECT_EQ(refusal("OneHotEncoder", {onnx_strings_attr("cats_strings", {"a"})}),
-            "cats_strings: strings are no elements of tensors here");
+            "the categories are strings, the input has numbers");
   EXPECT_EQ(refusal("LabelEncoder",
                     {onnx_ints_attr("keys_int64s", {1, 2}), onnx_ints_attr("values_int64s", {1})}),
             "there are 2 keys and 1 values");

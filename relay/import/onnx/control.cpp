@@ -52,7 +52,10 @@ std::vector<GraphValue> NodeContext::try_round(const std::vector<TypeRef>& types
 
 std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const LoopTest& test,
                                           const LoopStep& step) {
-  for (const GraphValue& value : first) require(value.is_tensor(), "a loop's state is no tensor");
+  for (const GraphValue& value : first) {
+    require(value.is_tensor(), "a loop's state is no tensor");
+    require(!value.is_text(), "a loop's state has strings");
+  }
   std::vector<TypeRef> types = types_of(first);
   std::vector<ExprRef> begin;
   for (const GraphValue& value : first) begin.push_back(importer_.expr(value));
@@ -80,6 +83,7 @@ std::vector<GraphValue> NodeContext::loop(std::vector<GraphValue> first, const L
       next = step(stepper, states);
       for (const GraphValue& value : next) {
         require(value.is_tensor(), "a loop's state is no tensor");
+        require(!value.is_text(), "a loop's state has strings");
         again.push_back(importer_.expr(value));
       }
     }

@@ -204,6 +204,9 @@ std::optional<std::vector<GraphValue>> Importer::settle(Fork& fork) {
   if (a.form != b.form) return std::nullopt;
   std::vector<TypeRef> types, shown;
   for (size_t k = 0; k < a.tensors.size(); ++k) {
+    if (a.tensors[k].is_text() || b.tensors[k].is_text()) {
+      fail(*fork.node, "a run chooses between strings, which are no elements of tensors here");
+    }
     std::optional<TypeRef> type = joined(a.tensors[k].type(), b.tensors[k].type());
     if (!type) return std::nullopt;
     types.push_back(*type);

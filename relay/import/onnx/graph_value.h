@@ -79,6 +79,27 @@ class GraphValue {
     return state_ ? state_->strings : kNone;
   }
 
+  /// The same tensor of int64, whose elements are rows of these tables, counted through one after
+  /// the other: an ONNX tensor of strings that only a run knows. A table is uint8 (words, bytes),
+  /// with zeros behind a word's end.
+  GraphValue of_text(std::vector<GraphValue> tables) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->text = std::make_shared<const std::vector<GraphValue>>(std::move(tables));
+    return result;
+  }
+  /// The tables that `of_text` got, or null.
+  const std::vector<GraphValue>* text() const { return state_ ? state_->text.get() : nullptr; }
+  /// True if the tensor has strings, of a constant or of a run.
+  bool is_text() const { return state_ && (state_->strings || state_->text); }
+  /// The same tensor of numbers, which stand for the words that the elements of `other` are.
+  GraphValue of_same_words(const GraphValue& other) const {
+    if (!other.is_text()) return *this;
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->strings = other.state_->strings;
+    result.state_->text = other.state_->text;
+    return result;
+  }
+
   /// The same tensor, which stands for (integers - zero) · scale: `parts` are these three, of which
   /// the zero point may be nothing, and `axis` is that of vectors among the last two.
   GraphValue of_integers(std::vector<GraphValue> parts, int64_t axis) const {
@@ -158,6 +179,7 @@ class GraphValue {
     std::shared_ptr<const std::vector<GraphValue>> parts;
     int64_t parts_axis = 0;
     std::shared_ptr<const std::vector<std::string>> strings;
+    std::shared_ptr<const std::vector<GraphValue>> text;
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

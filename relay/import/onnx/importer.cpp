@@ -516,7 +516,7 @@ OnnxModel Importer::run() {
   OnnxModel result;
   for (const ValueInfo& input : graph.inputs) {
     if (scope.values.contains(input.name)) continue;  // an initializer that may be given
-    scope.values[input.name] = add_input(input);
+    scope.values[input.name] = add_input(scope, input);
     result.inputs.emplace_back(input.name);
   }
   for (const auto& [name, shape] : options_.shapes) {
@@ -541,7 +541,7 @@ OnnxModel Importer::run() {
   std::vector<ExprRef> outputs;
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
     const ValueInfo& output = graph.outputs[k];
-    const GraphValue& value = outcome.values[k];
+    GraphValue value = outcome.values[k];
     if (!value) {
       throw Error(model_.model().path + ": the output " + quoted(output.name) + " has no value");
     }
@@ -550,6 +550,8 @@ OnnxModel Importer::run() {
                                               quoted(output.name) + " " +
                                               numbers_for_words(*value.strings())));
     }
+    if (value.is_tensor() && value.text() != nullptr)
+      value = written_text(scope, output.name, value);
     outputs.push_back(output_expr(output, value));
     result.outputs.emplace_back(output.name);
   }

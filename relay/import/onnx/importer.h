@@ -204,7 +204,9 @@ class Importer {
   void add_initializers(Scope& scope, const Graph& graph, bool main);
   // `type`: the number of its element type.
   void add_initializer(Scope& scope, std::string_view name, NDArray array, int64_t type, bool main);
-  GraphValue add_input(const ValueInfo& info);
+  GraphValue add_input(Scope& scope, const ValueInfo& info);
+  // True if the input has strings, which the program takes as bytes.
+  bool is_text(std::string_view name, const TypeInfo& type) const;
   [[noreturn]] void refuse_input(std::string_view name, const std::string& reason) const;
   TypeRef input_type(std::string_view name, const TypeInfo& type);
   // Notes that -1 or 0 for an extent is read as any extent.
@@ -213,6 +215,8 @@ class Importer {
   Dim named_dim(std::string_view name);
   TypeRef call_type(const Operator* op, const std::vector<TypeRef>& types,
                     const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const;
+  // An output that is strings as bytes, with a warning.
+  GraphValue written_text(Scope& scope, std::string_view output, const GraphValue& value);
   // An output of the model: of float16 where it declares that.
   ExprRef output_expr(const ValueInfo& output, const GraphValue& value);
   // The value with a name for each extent of its type that is `?`.

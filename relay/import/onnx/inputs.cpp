@@ -5,8 +5,8 @@
 // That takes no longer, and nothing between is rounded to 11 bits.
 #include <algorithm>
 
-#include <relay/import/onnx/importer.h>
 #include <relay/import/onnx/narrow.h>
+#include <relay/import/onnx/ops/text.h>
 #include <relay/import/onnx/strings.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/op/shape/shape_attrs.h>
@@ -30,16 +30,31 @@ void Importer::note_any(std::string_view input, size_t axis, int64_t extent) {
                                           ", which is read as any extent"));
 }
 
+bool Importer::is_text(std::string_view name, const TypeInfo& type) const {
+  return type.kind == TypeInfo::Kind::kTensor && type.dtype == kStringElements &&
+         !options_.dtypes.contains(std::string(name));
+}
+
+GraphValue Importer::written_text(Scope& scope, std::string_view output, const GraphValue& value) {
+  warnings_.push_back(Diagnostic::warning(model_.model().path + ": the output " + quoted(output) +
+                                          " " + bytes_for_words(false)));
+  Node writer;
+  writer.op_type = "Output";
+  writer.name = output;
+  NodeContext context(*this, scope, writer, 1);
+  return bytes_of_text(context, value);
+}
+
 TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
   auto refuse = [&](const std::string& reason) { refuse_input(input, reason); };
   std::string name(input);
   if (type.kind != TypeInfo::Kind::kTensor) refuse("is no tensor, which is not supported");
-  std::optional<DType> dtype = program_dtype(type.dtype);
+  bool words = is_text(input, type);
+  std::optional<DType> dtype = words ? std::optional(kUInt8) : program_dtype(type.dtype);
   if (auto given = options_.dtypes.find(name); given != options_.dtypes.end()) {
     dtype = given->second;
   }
   if (!dtype) {
-    if (type.dtype == kStringElements) refuse(advice_on_strings(*model_.model().graph, input));
     refuse("has elements of type " + dtype_number_text(type.dtype) + ", which are not supported");
   }
   auto shape = options_.shapes.find(name);
@@ -77,6 +92,7 @@ TypeRef Importer::input_type(std::string_view input, const TypeInfo& type) {
       dims.push_back(dim.value && !any ? Dim(*dim.value) : named_dim(dim.name));
     }
   }
+  if (words) dims.push_back(fresh_dim("bytes"));
   return TensorType::make(dims, *dtype);
 }
 
@@ -132,7 +148,7 @@ ExprRef Importer::output_expr(const ValueInfo& output, const GraphValue& value) 
   return call("cast", {expr(value)}, {{"dtype", kFloat16}});
 }
 
-GraphValue Importer::add_input(const ValueInfo& info) {
+GraphValue Importer::add_input(Scope& scope, const ValueInfo& info) {
   const TypeInfo* type = &info.type;
   bool empty = options_.empty.contains(std::string(info.name));
   if (empty && type->kind != TypeInfo::Kind::kOptional) {
@@ -148,6 +164,15 @@ GraphValue Importer::add_input(const ValueInfo& info) {
   declare_dims(var);
   if (empty) return {};
   GraphValue value = GraphValue::of(ExprRef(var), annotation);
+  if (is_text(info.name, *type)) {
+    warnings_.push_back(Diagnostic::warning(model_.model().path + ": the input " +
+                                            quoted(info.name) + " " + bytes_for_words(true)));
+    Node reader;
+    reader.op_type = "Input";
+    reader.name = info.name;
+    NodeContext context(*this, scope, reader, 1);
+    return text_of_bytes(context, value);
+  }
   if (!sequence) {
     bool other = options_.dtypes.contains(std::string(info.name));
     if (narrow_type(type->dtype) == nullptr) return widened_half(value);

@@ -1,6 +1,5 @@
 #include <relay/import/onnx/strings.h>
 
-#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -10,6 +9,9 @@ namespace relay::onnx {
 namespace {
 
 constexpr size_t kMostShown = 8;
+constexpr const char* kAdvice =
+    ": encode the words before the model runs, and cut the model behind this node "
+    "(onnx.utils.extract_model)";
 
 // Operators whose first input is data that they move.
 bool moves_elements(const Node& node) {
@@ -19,10 +21,14 @@ bool moves_elements(const Node& node) {
   return node.domain.empty() && kMoving.contains(node.op_type);
 }
 
-// Operators of ai.onnx.ml that see words themselves.
+// Operators that see words themselves.
 bool reads_words(const Node& node) {
-  return node.domain == "ai.onnx.ml" &&
-         (node.op_type == "ArrayFeatureExtractor" || node.op_type == "LabelEncoder");
+  static const std::unordered_set<std::string_view> kReading = {
+      "Concat", "Equal", "StringNormalizer", "TfIdfVectorizer"};
+  static const std::unordered_set<std::string_view> kLearning = {"ArrayFeatureExtractor",
+                                                                 "LabelEncoder", "OneHotEncoder"};
+  if (node.domain.empty()) return kReading.contains(node.op_type);
+  return node.domain == "ai.onnx.ml" && kLearning.contains(node.op_type);
 }
 
 }  // namespace
@@ -64,24 +70,10 @@ std::string numbers_for_words(const std::vector<std::string>& words) {
          words_text(shown);
 }
 
-std::string advice_on_strings(const Graph& graph, std::string_view input) {
-  constexpr size_t kMostNamed = 3;
-  std::vector<std::string> readers;
-  for (const Node& node : graph.nodes) {
-    if (std::find(node.inputs.begin(), node.inputs.end(), input) == node.inputs.end()) continue;
-    std::string reader(node.op_type);
-    if (!node.name.empty()) reader += " " + quoted(node.name);
-    readers.push_back(std::move(reader));
-  }
-  std::string text =
-      "has strings, which are no elements of tensors: encode the words before the "
-      "model runs";
-  if (readers.empty()) return text;
-  text += ", and cut the model behind ";
-  for (size_t k = 0; k < readers.size() && k < kMostNamed; ++k)
-    text += (k > 0 ? ", " : "") + readers[k];
-  if (readers.size() > kMostNamed) text += ", …";
-  return text + " (onnx.utils.extract_model)";
+std::string bytes_for_words(bool input) {
+  std::string text = input ? "takes" : "gives";
+  text += " strings as bytes: uint8 with one axis more, and zeros behind the end of each word";
+  return text;
 }
 
 void refuse_strings(const Importer& importer, const Scope& scope, const Node& node) {
@@ -90,9 +82,10 @@ void refuse_strings(const Importer& importer, const Scope& scope, const Node& no
   for (size_t k = moves ? 1 : 0; k < node.inputs.size(); ++k) {
     if (node.inputs[k].empty()) continue;
     const GraphValue* value = scope.find(node.inputs[k]);
-    if (value != nullptr && value->is_tensor() && value->strings()) {
+    if (value != nullptr && value->is_tensor() && value->is_text()) {
       importer.fail(node, "input " + std::to_string(k) + ", " + quoted(node.inputs[k]) +
-                              ", has strings, which are no elements of tensors here");
+                              ", has strings, which are no elements of tensors here" +
+                              (value->text() != nullptr ? kAdvice : ""));
     }
   }
 }
@@ -101,9 +94,9 @@ void keep_strings(const Scope& scope, const Node& node, std::vector<GraphValue>&
   if (!moves_elements(node) || node.inputs.empty() || node.inputs[0].empty()) return;
   if (node.op_type == "Shape" || node.op_type == "Size") return;
   const GraphValue& data = *scope.find(node.inputs[0]);
-  if (!data.is_tensor() || !data.strings()) return;
+  if (!data.is_tensor() || !data.is_text()) return;
   for (GraphValue& result : results) {
-    if (result.is_tensor() && !result.strings()) result = result.of_strings(data.strings());
+    if (result.is_tensor() && !result.is_text()) result = result.of_same_words(data);
   }
 }
 

@@ -1,5 +1,7 @@
-// Tensors of strings. Relay's tensors have numbers: a constant or a label of strings becomes int64
-// numbers of its words, which only operators that move elements may see.
+// Tensors of strings. Relay's tensors have numbers: a tensor of strings becomes int64 numbers of
+// its words, which only operators that move elements or ask for words may see. The words of a
+// constant or a label are known when the model is read; those of an input are rows of bytes
+// (ops/text.h).
 #pragma once
 
 #include <memory>
@@ -28,8 +30,8 @@ std::string words_text(const std::vector<std::string>& shown);
 /// The text of a warning where an output has numbers of words in place of strings.
 std::string numbers_for_words(const std::vector<std::string>& words);
 
-/// Why an input of strings is refused, and what to do: it names the nodes that read them.
-std::string advice_on_strings(const Graph& graph, std::string_view input);
+/// The text of a warning that an input, or an output, has the bytes of words in place of strings.
+std::string bytes_for_words(bool input);
 /// Refuses strings in the inputs of a node that does more than move elements.
 void refuse_strings(const Importer& importer, const Scope& scope, const Node& node);
 /// Each result of a node that moves elements has the words of its data.

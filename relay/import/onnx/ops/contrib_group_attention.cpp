@@ -98,7 +98,7 @@ Past past_of(NodeContext& node, const Step& step) {
     node.require(stated == all, message);
   } else if (surely_equal(stated, all) != Truth::kYes) {
     GraphValue other = node.emit("not_equal", {total, extent_value(node, all)});
-    past.first = node.emit("add", {past.first, zero_unless(node, other)});
+    past.first = node.emit("add", {past.first, zero_unless(node, other, message)});
   }
   past.rows = node.has(3) && !batch.is_int(1);
   if (!past.rows) return past;

@@ -4,6 +4,7 @@
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/ops/scaled_sum.h>
+#include <relay/import/onnx/ops/text.h>
 
 namespace relay::onnx {
 namespace {
@@ -95,6 +96,10 @@ Values convert_pow(NodeContext& node) {
 }
 
 Values convert_equal(NodeContext& node) {
+  Values operands = node.inputs(2);
+  if (operands[0].is_text() || operands[1].is_text()) {
+    return {equal_text(node, operands[0], operands[1])};
+  }
   return binary(
       node, "equal", [](Dim a, Dim b) { return equality(a, b); }, kBool);
 }

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <relay/import/onnx/ops/ml.h>
 #include <relay/import/onnx/ops/run_time.h>
+#include <relay/import/onnx/ops/text.h>
 #include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
@@ -125,7 +127,7 @@ Values convert_array_feature_extractor(NodeContext& node) {
   GraphValue row = x.rank() == 1 ? node.unsqueeze(x, {0}) : x;
   auto last = static_cast<int64_t>(row.rank()) - 1;
   GraphValue result = node.emit("take", {row, places}, {{"axis", last}});
-  return {x.strings() ? result.of_strings(x.strings()) : result};
+  return {result.of_same_words(x)};
 }
 RELAY_ONNX_ML("ArrayFeatureExtractor", 1, convert_array_feature_extractor)
 
@@ -134,8 +136,15 @@ Values convert_one_hot_encoder(NodeContext& node) {
   bool zeros = node.attr_bool("zeros", true);
   Strings words = node.attr_strings("cats_strings", Strings());
   std::vector<int64_t> categories = node.attr_ints("cats_int64s", std::vector<int64_t>());
-  node.require(words.empty(), "cats_strings: strings are no elements of tensors here");
-  node.require(!categories.empty(), "there are no categories");
+  node.require(words.empty() || categories.empty(), "there are two lists of categories");
+  node.require(!words.empty() || !categories.empty(), "there are no categories");
+  node.require(words.empty() != x.is_text(),
+               words.empty() ? "the categories are numbers, the input has strings"
+                             : "the categories are strings, the input has numbers");
+  if (x.is_text()) {
+    x = place_among(node, x, words);
+    for (size_t k = 0; k < words.size(); ++k) categories.push_back(static_cast<int64_t>(k));
+  }
   x = node.unsqueeze(node.cast(x, kInt64), {static_cast<int64_t>(x.rank())});
   node.require_rank(x.rank());
   GraphValue hot = node.emit("equal", {x, node.int_list(categories)});
@@ -145,7 +154,9 @@ Values convert_one_hot_encoder(NodeContext& node) {
   AttrList last{{"axis", std::vector<int64_t>{-1}}};
   GraphValue known = node.emit("min", {node.cast(node.emit("max", {result}, last), kInt64)});
   GraphValue bad = node.emit("equal", {known, number_value(node, 0)});
-  return {node.emit("add", {result, node.cast(zero_unless(node, bad), kFloat32)})};
+  return {node.emit(
+      "add", {result, node.cast(zero_unless(node, bad, "an element is none of the categories"),
+                                kFloat32)})};
 }
 RELAY_ONNX_ML("OneHotEncoder", 1, convert_one_hot_encoder)
 
@@ -277,6 +288,14 @@ GraphValue encoded_words(NodeContext& node, const GraphValue& x, const Side& key
   return looked_up(node, value_table(node, values, places), x);
 }
 
+/// Strings that only a run knows.
+GraphValue encoded_text(NodeContext& node, const GraphValue& x, const Side& keys,
+                        const Side& values) {
+  std::vector<size_t> places(keys.size() + 1);
+  std::iota(places.begin(), places.end(), 0);
+  return looked_up(node, value_table(node, values, places), place_among(node, x, keys.strings));
+}
+
 /// Numbers: the keys in order are searched. Of equal keys the first counts.
 GraphValue encoded_numbers(NodeContext& node, const GraphValue& x, const Side& keys,
                            const Side& values) {
@@ -328,10 +347,11 @@ Values convert_label_encoder(NodeContext& node) {
                                                  " keys and " + std::to_string(values.size()) +
                                                  " values");
   add_default(node, values);
-  node.require(keys.strings.empty() == (x.strings() == nullptr),
+  node.require(keys.strings.empty() != x.is_text(),
                keys.strings.empty() ? "the keys are numbers, the input has strings"
                                     : "the keys are strings, the input has numbers");
   if (x.strings()) return {encoded_words(node, x, keys, values)};
+  if (x.is_text()) return {encoded_text(node, x, keys, values)};
   return {encoded_numbers(node, x, keys, values)};
 }
 RELAY_ONNX_ML("LabelEncoder", 2, convert_label_encoder)
@@ -345,8 +365,9 @@ Values convert_label_encoder_1(NodeContext& node) {
   for (size_t k = 0; k < words.strings.size(); ++k) {
     numbers.integers.push_back(static_cast<int64_t>(k));
   }
-  add_default(node, x.strings() ? numbers : words);
+  add_default(node, x.is_text() ? numbers : words);
   if (x.strings()) return {encoded_words(node, x, words, numbers)};
+  if (x.is_text()) return {encoded_text(node, x, words, numbers)};
   return {encoded_numbers(node, x, numbers, words)};
 }
 RELAY_ONNX_ML("LabelEncoder", 1, convert_label_encoder_1)

@@ -311,7 +311,8 @@ GraphValue forest_scores(NodeContext& node, Forest& forest, const GraphValue& x,
                  needed + ", and there are " + features.str() + ", counted from 0");
   } else {
     GraphValue few = node.emit("less_equal", {extent_value(node, x, 1), number_value(node, most)});
-    rows = node.emit("add", {x, node.cast(zero_unless(node, few), x.dtype())});
+    GraphValue zero = zero_unless(node, few, needed + ", and the data have fewer");
+    rows = node.emit("add", {x, node.cast(zero, x.dtype())});
   }
   GraphValue scores;
   std::optional<std::vector<int64_t>> targets = targets_of_trees(forest);

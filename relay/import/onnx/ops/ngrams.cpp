@@ -1,8 +1,9 @@
-// TfIdfVectorizer on integers: how often n-grams of a list occur in each row.
+// TfIdfVectorizer: how often n-grams of a list occur in each row, of integers or of words.
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
-#include <relay/import/onnx/context.h>
+#include <relay/import/onnx/ops/text.h>
 
 namespace relay::onnx {
 namespace {
@@ -22,9 +23,29 @@ struct Vocabulary {
   int64_t columns = 0;
 };
 
-Vocabulary read_vocabulary(NodeContext& node) {
-  node.require(!node.has_attr("pool_strings"), "counts strings, which are no tensors here");
-  std::vector<int64_t> pool = node.attr_ints("pool_int64s");
+// Items as numbers: `x` becomes places among the strings of the pool, if it has strings.
+std::vector<int64_t> read_pool(NodeContext& node, GraphValue& x) {
+  bool words = node.has_attr("pool_strings");
+  node.require(words == x.is_text(), words ? "the pool has strings, the items are numbers"
+                                           : "the items are strings, the pool has numbers");
+  if (!words) {
+    x = node.cast(x, kInt64);
+    return node.attr_ints("pool_int64s");
+  }
+  node.require(!node.has_attr("pool_int64s"), "pool_strings and pool_int64s are both given");
+  std::vector<std::string> strings = node.attr_strings("pool_strings"), distinct;
+  std::unordered_map<std::string_view, int64_t> known;
+  std::vector<int64_t> pool;
+  for (const std::string& word : strings) {
+    auto [place, added] = known.emplace(word, distinct.size());
+    if (added) distinct.push_back(word);
+    pool.push_back(place->second);
+  }
+  x = place_among(node, x, distinct);
+  return pool;
+}
+
+Vocabulary read_vocabulary(NodeContext& node, const std::vector<int64_t>& pool) {
   std::vector<int64_t> begins = node.attr_ints("ngram_counts");
   std::vector<int64_t> columns = node.attr_ints("ngram_indexes");
   Vocabulary result;
@@ -35,7 +56,7 @@ Vocabulary read_vocabulary(NodeContext& node) {
     node.require(begins[k] >= 0 && begins[k] <= end && end <= static_cast<int64_t>(pool.size()) &&
                      (end - begins[k]) % length == 0,
                  "ngram_counts: entry " + std::to_string(k) + " does not fit the " +
-                     std::to_string(pool.size()) + " entries of pool_int64s");
+                     std::to_string(pool.size()) + " entries of the pool");
     Grams grams{length, {pool.begin() + begins[k], pool.begin() + end}, {}};
     size_t count = grams.items.size() / (k + 1);
     node.require(gram + count <= columns.size(), "ngram_indexes has too few entries");
@@ -118,7 +139,7 @@ GraphValue weighted(NodeContext& node, GraphValue counts, int64_t width) {
 }
 
 Values convert_tf_idf_vectorizer(NodeContext& node) {
-  GraphValue x = node.cast(node.input(0), kInt64);
+  GraphValue x = node.input(0);
   node.require(x.rank() == 1 || x.rank() == 2,
                "the items have " + std::to_string(x.rank()) + " axes, not 1 or 2");
   int64_t shortest = node.attr_int("min_gram_length"), longest = node.attr_int("max_gram_length");
@@ -128,7 +149,8 @@ Values convert_tf_idf_vectorizer(NodeContext& node) {
                    std::to_string(longest));
   constexpr int64_t kMostSkips = 1000;
   node.require(skips >= 0 && skips <= kMostSkips, "max_skip_count is " + std::to_string(skips));
-  Vocabulary vocabulary = read_vocabulary(node);
+  std::vector<int64_t> pool = read_pool(node, x);
+  Vocabulary vocabulary = read_vocabulary(node, pool);
   bool single = x.rank() == 1;
   GraphValue rows = single ? node.unsqueeze(x, {0}) : x;
   std::vector<GraphValue> counts;

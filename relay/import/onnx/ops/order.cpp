@@ -27,7 +27,7 @@ Values top_k(NodeContext& node, std::optional<int64_t> known) {
     GraphValue most = extent_value(node, x, static_cast<size_t>(axis));
     GraphValue bad = node.emit("logical_or", {node.emit("less", {k, number_value(node, 0)}),
                                               node.emit("greater", {k, most})});
-    k = node.emit("add", {k, zero_unless(node, bad)});
+    k = node.emit("add", {k, zero_unless(node, bad, "K is not from 0 to the extent of the axis")});
     Values results = node.fields(node.emit("dyn.topk", {x, k}, attrs));
     // All are taken for a k of 0.
     GraphValue zero = number_value(node, 0);

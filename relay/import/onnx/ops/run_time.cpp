@@ -77,11 +77,9 @@ GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis
   return node.emit("expand_dims", {result}, {{"axis", 1}, {"num_newaxis", behind}});
 }
 
-GraphValue zero_unless(NodeContext& node, const GraphValue& bad) {
-  // A list of one element has nothing at 1.
-  GraphValue place = node.reshape(node.cast(bad, kInt64), {Dim(1)});
-  GraphValue zero = node.emit("adv_index", {node.tuple({node.int_list({0}), place})});
-  return node.reshape(zero, std::initializer_list<Dim>{});
+GraphValue zero_unless(NodeContext& node, const GraphValue& bad, const std::string& message) {
+  GraphValue good = node.emit("logical_not", {bad});
+  return node.emit("assert_op", {good, number_value(node, 0)}, {{"message", message}});
 }
 
 GraphValue inside(NodeContext& node, const GraphValue& x, size_t axis, const GraphValue& places) {
@@ -158,7 +156,9 @@ std::vector<GraphValue> split_at_run_time(NodeContext& node, const GraphValue& x
   GraphValue negative = node.emit("any", {node.emit("less", {sizes, number_value(node, 0)})});
   GraphValue extent = extent_value(node, x, static_cast<size_t>(axis));
   GraphValue other = node.emit("not_equal", {entry(node, ends, count - 1), extent});
-  GraphValue zero = zero_unless(node, node.emit("logical_or", {negative, other}));
+  GraphValue zero =
+      zero_unless(node, node.emit("logical_or", {negative, other}),
+                  "split does not add up to the extent of axis " + std::to_string(axis));
   ends = node.emit("add", {ends, zero});
   GraphValue begin = number_value(node, 0);
   std::vector<GraphValue> parts;

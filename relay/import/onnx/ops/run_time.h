@@ -28,8 +28,9 @@ GraphValue counted(NodeContext& node, const GraphValue& count);
 /// The same along `axis` of `rank` axes, the others of extent 1.
 GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis, size_t rank);
 
-/// An int64 of rank 0 that is 0; the run fails instead where `bad`, a bool of rank 0, holds.
-GraphValue zero_unless(NodeContext& node, const GraphValue& bad);
+/// An int64 of rank 0 that is 0; where `bad`, a bool of rank 0, holds, the run fails instead, with
+/// the message.
+GraphValue zero_unless(NodeContext& node, const GraphValue& bad, const std::string& message);
 
 /// Positions on an axis of `x`, negative ones counted from the end, int64: the run fails at others.
 GraphValue inside(NodeContext& node, const GraphValue& x, size_t axis, const GraphValue& places);

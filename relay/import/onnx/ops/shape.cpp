@@ -5,6 +5,7 @@
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/ops/run_time.h>
 #include <relay/import/onnx/ops/slice.h>
+#include <relay/import/onnx/ops/text.h>
 #include <relay/op/registry/relation.h>
 
 namespace relay::onnx {
@@ -352,6 +353,9 @@ Values convert_concat(NodeContext& node) {
   Values parts = node.inputs();
   node.require(!parts.empty(), "there are no inputs");
   int64_t axis = node.axis(node.attr_int("axis"), parts[0].rank());
+  bool words = std::any_of(parts.begin(), parts.end(),
+                           [](const GraphValue& part) { return part.is_text(); });
+  if (words) return {concat_text(node, parts, axis)};
   auto emit = [&] { return node.concat(parts, axis); };
   // Each part by itself becomes integers, if the whole does.
   const bool quantised = std::all_of(parts.begin(), parts.end(), [](const GraphValue& part) {
