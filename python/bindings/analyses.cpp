@@ -1,6 +1,8 @@
 // Questions that can be asked of programs without changing them.
 #include <bindings/bindings.h>
 
+#include <algorithm>
+
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/tuple.h>
@@ -44,8 +46,13 @@ std::tuple<std::string, bool, bool> numbers_of_call(const ExprRef& expr) {
   OpCall typed(callee->op(), attrs, std::move(types), TypeRef(call->type()));
   QuantisedRule rule = quantised_rule(typed);
   bool sums = rule == QuantisedRule::kRequantises;
-  return {std::string(word_text(rule)), sums && !(cost_of(typed).macs == Dim(0)),
-          layout_rule(typed) == LayoutRule::kNamed};
+  const bool multiplies = sums && !(cost_of(typed).macs == Dim(0));
+  if (multiplies && !std::ranges::all_of(call->args(), [](const ExprRef& arg) {
+        const auto* tensor = arg->type()->as<TensorType>();
+        return tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_float();
+      }))
+    return {};
+  return {std::string(word_text(rule)), multiplies, layout_rule(typed) == LayoutRule::kNamed};
 }
 
 }  // namespace

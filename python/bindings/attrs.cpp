@@ -31,11 +31,13 @@ namespace {
 std::optional<AttrValue> dictionary_of(nb::handle object) {
   RecursionScope nesting(" in the value of an attribute");
   std::map<std::string, AttrValue> dict;
-  for (auto [key, item] : nb::borrow<nb::dict>(object)) {
-    if (!nb::isinstance<nb::str>(key)) return std::nullopt;
-    std::optional<AttrValue> value = attr_value_of(item);
+  // A list of its own: an item's conversion may run code that changes the dictionary.
+  for (nb::handle entry : nb::steal<nb::list>(PyDict_Items(object.ptr()))) {
+    std::string key;
+    if (!nb::try_cast(entry[0], key)) return std::nullopt;
+    std::optional<AttrValue> value = attr_value_of(nb::object(entry[1]));
     if (!value) return std::nullopt;
-    dict.insert_or_assign(nb::cast<std::string>(key), std::move(*value));
+    dict.insert_or_assign(std::move(key), std::move(*value));
   }
   return AttrValue::dict(std::move(dict));
 }

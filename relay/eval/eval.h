@@ -14,8 +14,8 @@ namespace relay {
 /// take constant space. Throws RuntimeError with a call trace if the program fails.
 Value evaluate_function(const Module& module, Name entry, std::span<const Value> arguments);
 
-/// Sees what each call and projection of an evaluation gives, as often as it runs. Not the call that
-/// ends a function, whose value is that of the call around it.
+/// Sees what each call and projection of an evaluation gives, as often as it runs. Not the call
+/// that ends a function, whose value is that of the call around it.
 using EvalWatch = std::function<void(const Expr& expr, const Value& value)>;
 Value evaluate_watched(const Module& module, Name entry, std::span<const Value> arguments,
                        const EvalWatch& watch);

@@ -86,7 +86,7 @@ std::string program_document(const Module& module, Name entry, std::vector<Value
   recorder.write(json);
   if (runs) {
     try {
-      write_values(json, module, entry, arguments, options);
+      if (auto note = write_values(json, module, entry, arguments, options)) notes.push_back(*note);
     } catch (const Error& error) {
       notes.push_back("Values are not known: " + first_message(error));
     }

@@ -175,9 +175,8 @@ void inner_values(SeenValues& seen, const Module& module, Name entry,
                   const std::vector<Value>& arguments, const Options& options) {
   constexpr double kMostSeconds = 2;
   const auto numbers = numbers_by_place(module);
-  const bool all_known = std::ranges::all_of(numbers, [&](const auto& known) {
-    return known.second < 0 || seen.contains(known.second);
-  });
+  const bool all_known = std::ranges::all_of(
+      numbers, [&](const auto& known) { return known.second < 0 || seen.contains(known.second); });
   if (all_known) return;
   double bytes = 0;
   SeenValues inner;
@@ -199,25 +198,30 @@ void inner_values(SeenValues& seen, const Module& module, Name entry,
       evaluate_watched(module, entry, arguments, watch);
     });
   } catch (const Error&) {
-    if (inner.empty()) throw;  // else what ran before the end is shown
+    seen.merge(inner);  // what ran before the end is shown
+    throw;
   }
   seen.merge(inner);
 }
 
 }  // namespace
 
-void write_values(JsonWriter& json, const Module& module, Name entry,
-                  const std::vector<Value>& arguments, const Options& options) {
+std::optional<std::string> write_values(JsonWriter& json, const Module& module, Name entry,
+                                        const std::vector<Value>& arguments,
+                                        const Options& options) {
   SeenValues seen;
-  std::optional<Error> problem;
-  for (auto* part : {&own_values, &inner_values}) {
-    try {
-      part(seen, module, entry, arguments, options);
-    } catch (const Error& error) {
-      if (!problem) problem = error;
-    }
+  std::optional<Error> problem, cut;
+  try {
+    own_values(seen, module, entry, arguments, options);
+  } catch (const Error& error) {
+    problem = error;  // the run that looks inside may see these, too
   }
-  if (seen.empty() && problem) throw Error(*problem);
+  try {
+    inner_values(seen, module, entry, arguments, options);
+  } catch (const Error& error) {
+    cut = error;
+  }
+  if (seen.empty() && (problem || cut)) throw Error(problem ? *problem : *cut);
   json.key("values").begin_array();
   for (const auto& [number, each] : seen) {
     if (each.times == 0) continue;
@@ -226,6 +230,8 @@ void write_values(JsonWriter& json, const Module& module, Name entry,
     json.value(each.times).end_array();
   }
   json.end_array();
+  if (!cut) return {};
+  return "Some values are those before the run ended: " + std::string(cut->what());
 }
 
 }  // namespace relay::explore

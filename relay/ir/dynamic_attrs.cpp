@@ -83,8 +83,9 @@ const DynamicSchema& make_dynamic_schema(Name name, std::vector<DynamicAttr> att
     form.may_be_none = unwrap(form.element, "optional");
     form.is_list = unwrap(form.element, "list");
     if (!is_element(form.element)) {
-      throw Error("attribute " + attr.name + " cannot be of type " + attr.type +
-                  "; types are int, float, bool, str, dtype, dict and any, lists and optional ones");
+      throw Error(
+          "attribute " + attr.name + " cannot be of type " + attr.type +
+          "; types are int, float, bool, str, dtype, dict and any, lists and optional ones");
     }
     if (form.element == "dtype" && !form.is_list) field.kind = AttrKind::kDType;
     for (auto& [text, doc] : attr.words) {

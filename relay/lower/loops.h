@@ -123,9 +123,9 @@ struct Grow {
   uint32_t origin = 0;  // as of scalars
 };
 
-/// Runs its body once, and again each time the body comes to a `NextTurn`. Such a loop may be endless,
-/// so the kernel leaves it when it has failed or when its run is stopped from outside. Not inside
-/// of a vector loop.
+/// Runs its body once, and again each time the body comes to a `NextTurn`. Such a loop may be
+/// endless, so the kernel leaves it when it has failed or when its run is stopped from outside. Not
+/// inside of a vector loop.
 struct Repeat {
   Block body;
 };

@@ -129,8 +129,12 @@ OpenCall call_around(const Chunk& chunk, size_t offset) {
       case Tok::kSemicolon:
         if (depth == 0) {
           // A dictionary stands in the call; a block does not.
-          if (token.kind == Tok::kLBrace && i >= 2 && tokens[i - 2].kind == Tok::kAssign) break;
-          return call;
+          const bool in_dictionary =
+              token.kind == Tok::kLBrace && i >= 2 && i < tokens.size() &&
+              (tokens[i - 2].kind == Tok::kAssign || tokens[i].kind == Tok::kString);
+          if (!in_dictionary) return call;
+          call.argument = 0;
+          break;
         }
         if (token.kind == Tok::kLBrace) --depth;
         break;

@@ -293,7 +293,8 @@ AttrValue Parser::parse_attr_value() {
     return *type;
   }
   if (peek().is(Tok::kLParen) || symbols_[word.symbol].constructor >= 0) return parse_expr();
-  fail_expected("the value of an attribute: a number, a string, a list, a dictionary, True, False or None");
+  fail_expected(
+      "the value of an attribute: a number, a string, a list, a dictionary, True, False or None");
 }
 
 // ---- Type arguments ----

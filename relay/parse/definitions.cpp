@@ -244,15 +244,16 @@ void Parser::parse_data_body(const DataHead& head, Module& module) {
 
 // An unknown type may be a parameter that nobody declared.
 void Parser::suggest_type_parameter(const DataHead& head) {
-  if (diagnostics_.empty() || diagnostics_.back().code != "N5" ||
+  if (diagnostics_.empty() || !diagnostics_.back().message.starts_with("unknown type ") ||
       !diagnostics_.back().notes.empty())
     return;
-  diagnostics_.back().help("a type parameter is declared behind the name: type " +
-                           std::string(name_of(head.name)) + "[A] { … }");
+  const std::string name(name_of(head.name));
+  diagnostics_.back().help("a type parameter is declared behind the name: type " + name +
+                           (name == "A" ? "[B]" : "[A]") + " { … }");
 }
 
-// The types of a constructor's fields. Each field with a mistake is reported, and passed over; false
-// if there is one.
+// The types of a constructor's fields. Each field with a mistake is reported, and passed over;
+// false if there is one.
 bool Parser::parse_fields(const DataHead& head, std::vector<TypeRef>& types) {
   bool good = true;
   while (!at(Tok::kRParen)) {
@@ -292,8 +293,8 @@ void Parser::lose_constructors(const DataHead& head) {
   }
 }
 
-// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`. Null for one with a mistake in its
-// fields, whose uses are no errors.
+// `Cons(A, List[A])`, `Nil`, or `Cons : (A, List[A]) -> List[A]`. Null for one with a mistake in
+// its fields, whose uses are no errors.
 ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeVarRef& type,
                                          uint32_t tag) {
   if (!at_name()) fail_expected("a constructor or '}'");
@@ -339,7 +340,7 @@ ConstructorRef Parser::parse_constructor(const DataHead& head, const GlobalTypeV
                                 [](const TypeRef& input) { return input->has_incomplete(); });
   if (open && good && num_errors_ == errors) {
     report(Diagnostic::error("the fields of constructor " + std::string(name_of(name.symbol)) +
-                                 " have types without _: no use of it says what _ is",
+                                 " must have types without _: no use of it says what _ is",
                              span_from(begin))
                .of_rule("N5"));
   }

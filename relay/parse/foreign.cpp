@@ -423,9 +423,8 @@ void Parser::explain_token(Diagnostic& diagnostic, std::string_view rest) {
       diagnostic.help("! is the logical operator, bitwise_not(a) the one on integers");
       break;
     case ':':
-      diagnostic.help(next == '='
-                          ? "ref_write(%r, value) writes into a reference; let binds a name"
-                          : "a block stands in braces: { … }");
+      diagnostic.help(next == '=' ? "ref_write(%r, value) writes into a reference; let binds a name"
+                                  : "a block stands in braces: { … }");
       break;
     case '=':
       if (next != '=') diagnostic.help("names keep their values: bind a new one by let");

@@ -118,8 +118,8 @@ AttrValue Metadata::Impl::decode_map(const Json& object, int depth, size_t& budg
   if (!object.contains("keys")) throw Error("the keys of a dictionary in the metadata are texts");
   const Json& keys = object["keys"];
   if (keys.size() != data.size())
-    throw Error("a dictionary in the metadata has " + std::to_string(keys.size()) +
-                " keys and " + std::to_string(data.size()) + " values");
+    throw Error("a dictionary in the metadata has " + std::to_string(keys.size()) + " keys and " +
+                std::to_string(data.size()) + " values");
   if (data.size() > budget) throw Error("a dictionary in the metadata is too long");
   budget -= data.size();
   for (size_t i = 0; i < keys.size(); ++i)
@@ -134,7 +134,13 @@ AttrValue Metadata::Impl::decode(const Json& object, int depth, size_t& budget) 
   if (depth > 20) throw Error("the metadata nests too deeply");
   std::string type = type_key(object);
   if (type.empty()) return AttrValue();
-  if (type == "runtime.String") return object.value("repr_str", std::string());
+  if (type == "runtime.String") {
+    std::string text = object.value("repr_str", std::string());
+    constexpr size_t kPerElement = 256;  // bytes of a text that count as one more
+    if (text.size() / kPerElement > budget) throw Error("the texts in the metadata are too long");
+    budget -= text.size() / kPerElement;
+    return text;
+  }
   if (type == "Array") {
     AttrValue::List list;
     if (object.contains("data")) {

@@ -525,7 +525,7 @@ class Parser {
   std::unordered_set<Symbol> foreign_names_;      // reported
   std::unordered_set<Symbol> lost_constructors_;  // of data types with mistakes
   std::unordered_set<Symbol> unknown_types_;  // that fields of the data type have, and are reported
-  std::unordered_map<Symbol, size_t> bare_;  // locals without a sigil, and where that is reported
+  std::unordered_map<Symbol, size_t> bare_;   // locals without a sigil, and where that is reported
   std::unordered_map<Symbol, size_t> bare_globals_;
   struct UnknownLocal {
     size_t diagnostic;

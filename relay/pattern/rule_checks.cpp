@@ -117,8 +117,8 @@ void check_axis(const DFPattern& part, const Name& name, int64_t axis, Span span
       rank = std::min(rank, static_cast<int64_t>(at->dims().size()));
   }
   if (axis < rank && axis >= -rank) return;
-  throw Error("%" + name.str() + " has at most " + std::to_string(rank) + " axes, so it has no axis " +
-                  std::to_string(axis),
+  throw Error("%" + name.str() + " has at most " + std::to_string(rank) +
+                  " axes, so it has no axis " + std::to_string(axis),
               span);
 }
 

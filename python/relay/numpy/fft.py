@@ -16,12 +16,22 @@ __all__ = [
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
+def _count(n: Any) -> int:
+    """A number of elements. Raises TypeError, ValueError."""
+    try:
+        count = operator.index(n)
+    except (TypeError, AttributeError):
+        raise TypeError(f"n is a whole number, not {n!r}") from None
+    if count < 1:
+        raise ValueError(f"a transform has one number at least, not {count}")
+    return count
+
+
 def _sized(value: Any, place: int, n: int | None) -> Any:
     """The first `n` elements along an axis, with zeros behind them where there are fewer; all without a number."""
     if n is None:
         return value
-    if n < 1:
-        raise ValueError(f"a transform has one number at least, not {n}")
+    n = _count(n)
     have = operator.index(value.shape[place])
     if n <= have:
         return value if n == have else value[(*[slice(None)] * place, slice(0, n))]
@@ -68,6 +78,14 @@ def _places(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> l
     if len(set(places)) != len(places):
         raise ValueError(f"the axes {tuple(axes)} have one twice")
     return list(zip(places, [None] * len(places) if s is None else s))
+
+
+def _some_places(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[tuple[int, int | None]]:
+    """The same of one axis at least: the last is that of the half of a spectrum."""
+    places = _places(ndim, s, axes)
+    if not places:
+        raise ValueError("a transform of real numbers goes along one axis at least")
+    return places
 
 
 @operation
@@ -120,9 +138,7 @@ def irfft(real: Any, imaginary: Any, /, n: int | None = None, *, axis: int = -1,
     """The `n` real numbers of a half of a spectrum, which is cut or filled up with zeros for it; n is even by default."""
     a, b = _pair(real, imaginary)
     place = axis_of(axis, a.ndim)
-    count = 2 * (operator.index(a.shape[place]) - 1) if n is None else n
-    if count < 1:
-        raise ValueError(f"a transform has one number at least, not {count}")
+    count = _count(2 * (operator.index(a.shape[place]) - 1) if n is None else n)
     a, b = _sized(a, place, count // 2 + 1), _sized(b, place, count // 2 + 1)
     before = (slice(None),) * place
     rest = slice(1, count // 2 + 1 - (count % 2 == 0))
@@ -135,7 +151,7 @@ def irfft(real: Any, imaginary: Any, /, n: int | None = None, *, axis: int = -1,
 def rfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> tuple[Any, Any]:
     """The transform of real numbers along several axes; along the last of them, the first half, as of `rfft`."""
     value = floating(x)
-    *others, (last, n) = _places(value.ndim, s, axes)
+    *others, (last, n) = _some_places(value.ndim, s, axes)
     a, b = rfft(value, n=n, axis=last, norm=norm)
     for place, count in others:
         a, b = _transform(a, b, count, place, norm, False)
@@ -146,7 +162,7 @@ def rfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | No
 def irfftn(real: Any, imaginary: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """The real numbers of a spectrum that `rfftn` gives."""
     a, b = _pair(real, imaginary)
-    *others, (last, n) = _places(a.ndim, s, axes)
+    *others, (last, n) = _some_places(a.ndim, s, axes)
     for place, count in others:
         a, b = _transform(a, b, count, place, norm, True)
     return irfft(a, b, n, axis=last, norm=norm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -186,10 +187,10 @@ _raw_astext = Expr.astext
 
 
 def _annotated(mod: Any, annotate: Any) -> str:
-    """The text of a module with comments; marks of comments in what the function says go, since its text is inside of one."""
+    """The text of a module with comments; marks of comments in what the function says are parted, since its text is inside of one."""
 
     def remark(node: Any) -> str:
-        return str(annotate(node) or "").replace("/*", "").replace("*/", "").strip()
+        return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", str(annotate(node) or "")).strip()
 
     return '#[version = "0.0.5"]\n' + _core.annotated_text(mod, remark)
 

@@ -14,7 +14,7 @@ class _Kept(type):
     kinds: tuple[type, ...] = ()
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.kinds) or type.__instancecheck__(cls, instance)
+        return isinstance(instance, vars(cls).get("kinds", ())) or type.__instancecheck__(cls, instance)
 
 
 class String(str, metaclass=_Kept):

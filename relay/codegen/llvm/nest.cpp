@@ -369,7 +369,8 @@ void NestEmitter::write_either(llvm::Value* condition, const lower::If& branch) 
   llvm::BasicBlock* no = frame_.new_block("else");
   llvm::BasicBlock* after = frame_.new_block("after");
   b.CreateCondBr(condition, yes, no);
-  for (const auto& [begin, block] : {std::pair(yes, &branch.then_block), {no, &branch.else_block}}) {
+  for (const auto& [begin, block] :
+       {std::pair(yes, &branch.then_block), {no, &branch.else_block}}) {
     b.SetInsertPoint(begin);
     ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, {});
     write(*block);

@@ -92,7 +92,7 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
     }
   } else if (const auto* cell = type->as<RefType>()) {
     result.kind = TypeInfo::Kind::kReference;
-    if (inside) result.fields.push_back(info(cell->value().get(), inside, !foreign_));
+    if (inside) result.fields.push_back(info(cell->value().get(), inside));
   }
   return result;
 }
@@ -129,8 +129,7 @@ void CheckBuilder::define_data() {
             }
             return {};
           });
-          // The function itself compares shapes in data, with those of other parameters.
-          fields.push_back(info(field.get(), true, !foreign_));
+          fields.push_back(info(field.get(), true));
         }
       }
     } catch (const Error&) {

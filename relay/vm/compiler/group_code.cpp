@@ -62,8 +62,7 @@ void FunctionCompiler::flatten(const Known& known, const TypeRef& type,
   uint32_t reg = to_register(known);
   std::vector<uint32_t> parts;
   for (uint32_t i = 0; i < fields.size(); ++i) parts.push_back(field_of(reg, i));
-  for (size_t i = 0; i < fields.size(); ++i)
-    flatten(Known::in_register(parts[i]), fields[i], out);
+  for (size_t i = 0; i < fields.size(); ++i) flatten(Known::in_register(parts[i]), fields[i], out);
 }
 
 // The register of a field. Groups of a graph share it: a field that each of them reads by itself

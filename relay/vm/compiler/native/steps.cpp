@@ -77,8 +77,7 @@ ValueRef Writer::input(const TypeRef& type) {
         value->shape.push_back(dim.as_int());
       }
       made_.inputs.push_back({{tensor->dims().begin(), tensor->dims().end()}, tensor->dtype()});
-      value->buffer =
-          scalars_.add_buffer(lower::Buffer::Role::kInput, value->dtype, value->size());
+      value->buffer = scalars_.add_buffer(lower::Buffer::Role::kInput, value->dtype, value->size());
       return value->size() > kMostElements ? ValueRef(value) : scalars_.in_registers(value);
     }
   }
@@ -94,8 +93,7 @@ ValueRef Writer::constant(const relay::Value& value, const std::function<uint32_
   if (array.size() > kMostElements) {
     auto [known, added] = constants_.try_emplace(number());
     if (!added) return known->second;
-    result->buffer =
-        scalars_.add_buffer(lower::Buffer::Role::kInput, array.dtype(), array.size());
+    result->buffer = scalars_.add_buffer(lower::Buffer::Role::kInput, array.dtype(), array.size());
     made_.constants.push_back(known->first);
     made_.constant_infos.push_back(info_of(*result));
     known->second = result;

@@ -43,8 +43,8 @@ struct Program {
 /// A function as one kernel.
 struct LoopKernel {
   std::shared_ptr<lower::Kernel> kernel;
-  std::vector<te::TensorInfo> inputs;   // the tensors in parameters and captures, left to right
-  std::vector<uint32_t> constants;      // of the executable: further inputs
+  std::vector<te::TensorInfo> inputs;  // the tensors in parameters and captures, left to right
+  std::vector<uint32_t> constants;     // of the executable: further inputs
   std::vector<te::TensorInfo> constant_infos;
   std::vector<te::TensorInfo> outputs;  // the tensors in the result, left to right
   ValueRef result;                      // its structure
@@ -148,10 +148,10 @@ class Writer {
   std::unordered_set<uint32_t> active_;
   std::unordered_map<uint32_t, Paths> paths_;
   DataTypes types_;
-  int32_t tape_ = -1;          // buffer; -1: not used
-  uint32_t used_ = 0;          // register: slots of the tape that are used
-  uint32_t room_ = 0;          // register: slots that may be used
-  size_t cells_made_ = 0;      // by what is written so far
+  int32_t tape_ = -1;      // buffer; -1: not used
+  uint32_t used_ = 0;      // register: slots of the tape that are used
+  uint32_t room_ = 0;      // register: slots that may be used
+  size_t cells_made_ = 0;  // by what is written so far
   size_t cells_read_ = 0;
   Moves* moves_ = nullptr;
   size_t depth_ = 0;
