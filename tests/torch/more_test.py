@@ -133,3 +133,14 @@ def test_groups_of_rows_have_matrices_of_their_own():
 def test_calls_that_are_not_taken_say_why(function, words):
     with pytest.raises(relay.RelayError, match=words):
         relay.from_torch(torch.export.export(Module(function), (X,)))
+
+
+@pytest.mark.parametrize("bad", [-1, 5])
+@pytest.mark.parametrize("function", [lambda x, i: torch.nn.functional.embedding(i, x), lambda x, i: x.index_select(0, i)])
+def test_indices_that_are_out_of_range_are_an_error(function, bad):
+    """As in PyTorch: `take` would give the nearest element."""
+    x, i = torch.randn(5, 3), torch.tensor([4, 0])
+    run = relay.compile(relay.from_torch(torch.export.export(Module(function), (x, i)))[0], cache=False)
+    np.testing.assert_array_equal(run(x, i), function(x, i))
+    with pytest.raises(relay.RelayError, match=f"index {bad} is out of range for extent 5"):
+        run(x, torch.tensor([4, bad]))

@@ -18,14 +18,14 @@ __all__: list[str] = []
 
 @converter("aten.embedding.default")
 def _embedding(c: Context, weight: Value, indices: Value) -> Any:
-    return c.call("take", weight, indices, axis=0)
+    return c.call("take", weight, indices, axis=0, mode="fast")
 
 
 @converter("aten.index_select.default")
 def _index_select(c: Context, this: Value, dim: int, index: Value) -> Any:
     if not this.rank:
         return this
-    return c.call("take", this, index, axis=this.axis(dim))
+    return c.call("take", this, index, axis=this.axis(dim), mode="fast")
 
 
 @converter("aten.gather.default")
