@@ -187,12 +187,14 @@ _raw_astext = Expr.astext
 
 
 def _annotated(mod: Any, annotate: Any) -> str:
-    """The text of a module with comments; marks of comments in what the function says are parted, since its text is inside of one."""
+    """The text of a module with comments; marks of a comment around what the function says go, since
+    its text is inside of one; others are parted."""
 
     def remark(node: Any) -> str:
-        return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", str(annotate(node) or "")).strip()
+        text = str(annotate(node) or "").strip().removeprefix("/*").removesuffix("*/")
+        return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text).strip()
 
-    return '#[version = "0.0.5"]\n' + _core.annotated_text(mod, remark)
+    return _core.annotated_text(mod, remark)
 
 
 def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
@@ -200,7 +202,7 @@ def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> st
     comment. Raises NotImplementedError for it where the expression is no function."""
     if annotate is not None:
         if not isinstance(self, Function):
-            raise NotImplementedError("astext(annotate=…) is of functions and modules")
+            raise NotImplementedError("astext(annotate=…) is of functions")
         mod = IRModule()
         mod["main"] = self
         text = _annotated(mod, annotate)

@@ -361,3 +361,13 @@ def test_scope_builder():
     sb.ret(two)
     assert isinstance(sb.get(), relay.Let) and sb.get().var.name_hint == "one"
     assert relay.create_executor().evaluate(sb.get()).numpy() == 2
+
+
+@pytest.mark.parametrize("words", ["/* call */", "**//", "*/ x /*", "/*/", "a\nb"])
+def test_text_with_remarks_parses_again(words):
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], relay.nn.relu(x))
+    text = function.astext(annotate=lambda node: words if isinstance(node, relay.Call) else None)
+    assert text.count("#[version") == 1 and text.count("/*") == 1
+    again = tvm.relay.fromtext(text)
+    tvm.ir.assert_structural_equal(again if isinstance(again, relay.Function) else again["main"], function)
