@@ -1,3 +1,4 @@
+#include <relay/pattern/attr_values.h>
 #include <relay/pattern/conditions.h>
 
 #include <algorithm>
@@ -59,32 +60,6 @@ std::optional<AttrValue> evaluate(const RuleValue& value, const Place& place) {
   return AttrValue(std::move(shape));
 }
 
-std::optional<double> number(const AttrValue& value) {
-  if (const auto* integer = value.get<int64_t>()) return static_cast<double>(*integer);
-  if (const auto* real = value.get<double>()) return *real;
-  if (const auto* flag = value.get<bool>()) return *flag ? 1 : 0;
-  return std::nullopt;
-}
-
-bool equal(const AttrValue& a, const AttrValue& b) {
-  if (a == b) return true;
-  std::optional<double> x = number(a), y = number(b);
-  if (x && y) return *x == *y;
-  // A dtype and the text of one.
-  auto dtype = [](const AttrValue& value) -> std::optional<DType> {
-    if (const auto* found = value.get<DType>()) return *found;
-    if (const auto* text = value.get<std::string>()) return DType::parse(*text);
-    return std::nullopt;
-  };
-  if (a.get<DType>() != nullptr || b.get<DType>() != nullptr) {
-    std::optional<DType> first = dtype(a), second = dtype(b);
-    return first && second && *first == *second;
-  }
-  const auto *p = a.get<AttrValue::List>(), *q = b.get<AttrValue::List>();
-  return p != nullptr && q != nullptr && p->size() == q->size() &&
-         std::equal(p->begin(), p->end(), q->begin(), equal);
-}
-
 bool of_part(RuleCondition::Test test, const Expr* part, const Place& place) {
   using Test = RuleCondition::Test;
   std::optional<DType> dtype = dtype_of(part);
@@ -122,11 +97,11 @@ std::optional<bool> compare(const RuleCondition& condition, const Place& place) 
   }
   if (condition.test == Test::kIn) {
     return std::any_of(values.begin() + 1, values.end(),
-                       [&](const AttrValue& value) { return equal(values[0], value); });
+                       [&](const AttrValue& value) { return same_value(values[0], value); });
   }
-  if (condition.test == Test::kEqual) return equal(values[0], values[1]);
-  if (condition.test == Test::kNotEqual) return !equal(values[0], values[1]);
-  std::optional<double> x = number(values[0]), y = number(values[1]);
+  if (condition.test == Test::kEqual) return same_value(values[0], values[1]);
+  if (condition.test == Test::kNotEqual) return !same_value(values[0], values[1]);
+  std::optional<double> x = number_of(values[0]), y = number_of(values[1]);
   if (!x || !y) return std::nullopt;
   switch (condition.test) {
     case Test::kLess:

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include <relay/op/op.h>
+#include <relay/pattern/attr_values.h>
 #include <relay/pattern/pattern.h>
 
 namespace relay {
@@ -174,21 +175,13 @@ std::optional<AttrValue> find_attribute(const Expr* expr, const Name& name,
   return std::nullopt;
 }
 
-std::optional<double> number_of(const AttrValue& value) {
-  if (const auto* flag = value.get<bool>()) return *flag ? 1 : 0;
-  if (const auto* number = value.get<int64_t>()) return static_cast<double>(*number);
-  if (const auto* number = value.get<double>()) return *number;
-  return std::nullopt;
-}
-
 std::optional<DType> dtype_in(const AttrValue& value) {
   if (const auto* dtype = value.get<DType>()) return *dtype;
   if (const auto* text = value.get<std::string>()) return DType::parse(*text);
   return std::nullopt;
 }
 
-/// Values that mean the same: 1 and 1.0 and True, "int8" and the dtype.
-bool same_value(const AttrValue& a, const AttrValue& b, int depth = 0) {
+bool mean_the_same(const AttrValue& a, const AttrValue& b, int depth) {
   if (a == b) return true;
   std::optional<double> x = number_of(a), y = number_of(b);
   if (x && y) return *x == *y;
@@ -201,13 +194,13 @@ bool same_value(const AttrValue& a, const AttrValue& b, int depth = 0) {
   if (first != nullptr && second != nullptr && depth <= kDeep) {
     return std::equal(first->begin(), first->end(), second->begin(), second->end(),
                       [&](const auto& x, const auto& y) {
-                        return x.first == y.first && same_value(x.second, y.second, depth + 1);
+                        return x.first == y.first && mean_the_same(x.second, y.second, depth + 1);
                       });
   }
   const auto *p = a.get<AttrValue::List>(), *q = b.get<AttrValue::List>();
   if (p == nullptr || q == nullptr || p->size() != q->size() || depth > kDeep) return false;
   for (size_t i = 0; i < p->size(); ++i) {
-    if (!same_value((*p)[i], (*q)[i], depth + 1)) return false;
+    if (!mean_the_same((*p)[i], (*q)[i], depth + 1)) return false;
   }
   return true;
 }
@@ -225,6 +218,15 @@ AttrValue::List spread(const AttrValue& value, size_t count) {
 }
 
 }  // namespace
+
+std::optional<double> number_of(const AttrValue& value) {
+  if (const auto* flag = value.get<bool>()) return *flag ? 1 : 0;
+  if (const auto* number = value.get<int64_t>()) return static_cast<double>(*number);
+  if (const auto* number = value.get<double>()) return *number;
+  return std::nullopt;
+}
+
+bool same_value(const AttrValue& a, const AttrValue& b) { return mean_the_same(a, b, 0); }
 
 std::optional<AttrValue> attribute_of(const Expr* expr, const Name& name) {
   const AttrField* field = nullptr;

@@ -52,7 +52,7 @@ TypeInfo::Dim CheckBuilder::dim(Dim dim) {
 }
 
 // Types nest no deeper than Type::kMaxDepth.
-TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
+TypeInfo CheckBuilder::info(const Type* type, bool inside) {
   TypeInfo result;
   if (type == nullptr || (inside && !foreign_ && !flows_.has_shapes(type, true))) return result;
   ++size_;
@@ -65,14 +65,11 @@ TypeInfo CheckBuilder::info(const Type* type, bool inside, bool shapes) {
     }
     result.has_rank = tensor->has_rank();
     if (result.has_rank) {
-      for (Dim extent : tensor->dims()) {
-        result.dims.push_back(shapes ? dim(extent) : TypeInfo::Dim{.text = extent.str()});
-      }
+      for (Dim extent : tensor->dims()) result.dims.push_back(dim(extent));
     }
   } else if (const auto* tuple = type->as<TupleType>()) {
     result.kind = TypeInfo::Kind::kTuple;
-    for (const TypeRef& field : tuple->fields())
-      result.fields.push_back(info(field.get(), inside, shapes));
+    for (const TypeRef& field : tuple->fields()) result.fields.push_back(info(field.get(), inside));
   } else if (const auto* call = type->as<TypeCall>()) {
     if (const auto* name = call->callee()->as<GlobalTypeVar>()) {
       result.kind = TypeInfo::Kind::kData;

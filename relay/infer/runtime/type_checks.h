@@ -23,8 +23,7 @@ class CheckBuilder {
   TypeCheck finish() { return std::move(check_); }
 
  private:
-  /// Without `shapes`, tensors may have any shape of their rank.
-  TypeInfo info(const Type* type, bool inside, bool shapes = true);
+  TypeInfo info(const Type* type, bool inside);
   uint32_t data(const TypeRef& type);
   void define_data();
   TypeInfo::Dim dim(Dim dim);
