@@ -165,6 +165,7 @@ bool Parser::at_dictionary() {
   if (!at(Tok::kLBrace)) return false;
   const Tok first = peek(1).kind;
   if (first == Tok::kRBrace || first == Tok::kString) return true;
+  if (first == Tok::kError && text_[peek(1).begin] == '\'') return true;
   const bool word = first == Tok::kIdent || first == Tok::kNumber;
   return word && (peek(2).is(Tok::kColon) || peek(2).is(Tok::kAssign));
 }
@@ -214,7 +215,13 @@ AttrValue Parser::parse_dictionary() {
                  .note("it is first given here", first->second)
                  .of_rule("N4"));
     }
-    if (!accept(Tok::kComma)) break;
+    if (accept(Tok::kComma)) continue;
+    if (!at(Tok::kString)) break;
+    report(Diagnostic::error(
+               "expected ',' between the entries of the dictionary, found " + describe(tok_),
+               span(tok_))
+               .fix(source_->span(last_end_, 0), ",")
+               .of_rule("S1"));
   }
   expect(Tok::kRBrace, "at the end of the dictionary");
   return AttrValue::dict(std::move(entries));

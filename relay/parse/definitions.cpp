@@ -399,7 +399,7 @@ void Parser::end_definition() {
 
 void Parser::parse_definition(Module& module) {
   size_t begin = tok_.begin;
-  advance();
+  if (!at(Tok::kGlobal)) advance();  // def, which may be missing
   if (at(Tok::kIdent)) {
     std::string found = describe(tok_);
     bare_globals_[tok_.symbol] = diagnostics_.size();
@@ -444,7 +444,7 @@ void Parser::parse_items_of_module(Module& module) {
         seek(data_[next_data].end);
         continue;
       }
-      if (at_word(kwDef) || accept_foreign_definition()) {
+      if (at_word(kwDef) || accept_foreign_definition() || accept_missing_def()) {
         anything = true;
         parse_definition(module);
         end_definition();
@@ -520,8 +520,7 @@ void Parser::check_globals() {
     std::string name(name_of(symbol));
     auto diagnostic = Diagnostic::error("unknown global @" + name, where).of_rule("N2");
     suggest(diagnostic, name, candidates, "@");
-    suggest_import(diagnostic, name);
-    report(std::move(diagnostic));
+    if (suggest_import(diagnostic, name)) report(std::move(diagnostic));
   }
 }
 

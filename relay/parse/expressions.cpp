@@ -323,7 +323,8 @@ ExprRef Parser::parse_named_callee(const Token& word) {
   }
   if (ExprRef local = use_bare_local(word)) return local;
   if (ExprRef meant = parse_foreign_word(word)) return meant;
-  if (!lost_constructors_.contains(word.symbol)) report(unknown_callee(word));
+  if (lost_constructors_.contains(word.symbol)) return placeholder(span(word));
+  if (std::optional<Diagnostic> diagnostic = unknown_callee(word)) report(std::move(*diagnostic));
   return placeholder(span(word));
 }
 

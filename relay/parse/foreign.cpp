@@ -1,6 +1,7 @@
 // Ways of other languages and libraries: says what to write instead, and reads on as if it stood
 // there, so that one mistake is one error.
 #include <algorithm>
+#include <limits>
 
 #include <relay/parse/imports.h>
 #include <relay/parse/parser.h>
@@ -103,6 +104,20 @@ bool Parser::accept_foreign_definition() {
   return true;
 }
 
+bool Parser::accept_missing_def() {
+  if (!at(Tok::kGlobal) || !peek(1).is(Tok::kLParen)) return false;
+  // A call has no types in its arguments, and no block behind it.
+  const bool parameters = peek(2).is(Tok::kLocal) && peek(3).is(Tok::kColon);
+  const bool none =
+      peek(2).is(Tok::kRParen) && (peek(3).is(Tok::kLBrace) || peek(3).is(Tok::kArrow));
+  if (!parameters && !none) return false;
+  report(Diagnostic::error("a function with a name begins with def, found " + describe(tok_),
+                           span(tok_))
+             .fix(source_->span(tok_.begin, 0), "def ")
+             .of_rule("S3"));
+  return true;
+}
+
 void Parser::note_late_binding(const Local& local) {
   auto unknown = unknown_locals_.find(local.symbol);
   if (unknown == unknown_locals_.end()) return;
@@ -182,15 +197,15 @@ bool defines(std::string_view text, std::string_view name) {
 
 }  // namespace
 
-Diagnostic Parser::unknown_callee(const Token& word) {
+std::optional<Diagnostic> Parser::unknown_callee(const Token& word) {
   std::string name(name_of(word.symbol));
   bool upper = name[0] >= 'A' && name[0] <= 'Z' && name.find('.') == std::string::npos;
   Diagnostic diagnostic =
       Diagnostic::error((upper ? "unknown constructor " : "unknown operator ") + name, span(word))
           .of_rule("N3");
   if (globals_.contains(word.symbol) || defines(text_, name)) {
-    return diagnostic.help("a global function is written @" + name)
-        .fix(source_->span(word.begin, 0), "@");
+    diagnostic.help("a global function is written @" + name).fix(source_->span(word.begin, 0), "@");
+    return diagnostic;
   }
   if (std::vector<std::string> same = in_families(name); !same.empty()) {
     diagnostic.help("did you mean " + same[0] + "?").fix(span(word), same[0]);
@@ -208,7 +223,7 @@ Diagnostic Parser::unknown_callee(const Token& word) {
   }
   if (upper) {
     size_t notes = diagnostic.notes.size();
-    suggest_import(diagnostic, name);
+    if (!suggest_import(diagnostic, name)) return std::nullopt;
     if (diagnostic.notes.size() > notes) return diagnostic;
   }
   std::vector<std::string> candidates;
@@ -221,19 +236,26 @@ Diagnostic Parser::unknown_callee(const Token& word) {
   return diagnostic;
 }
 
-void Parser::suggest_import(Diagnostic& diagnostic, std::string_view name) {
+bool Parser::suggest_import(Diagnostic& diagnostic, std::string_view name) {
+  // A file also has what it imports, so the smallest one is where the name comes from.
+  std::string_view best;
+  size_t fewest = std::numeric_limits<size_t>::max();
   for (const StandardFile& file : standard_files()) {
     if (file.text.find(name) == std::string_view::npos) continue;
-    Module module = standard_module(file.name);
-    const Module::FunctionEntry* own = nullptr;
-    for (const Module::FunctionEntry& entry : module.functions()) {
-      if (entry.name.view() == name) own = &entry;
-    }
-    if (own == nullptr && module.constructor(Name(name)) == nullptr) continue;
-    std::string_view bare = file.name.substr(0, file.name.rfind('.'));
-    diagnostic.help("import \"" + std::string(bare) + "\" at the beginning defines it");
-    return;
+    const Module module = standard_module(file.name);
+    const auto& functions = module.functions();
+    const bool defined = std::any_of(functions.begin(), functions.end(),
+                                     [&](const auto& entry) { return entry.name.view() == name; });
+    if (!defined && module.constructor(Name(name)) == nullptr &&
+        module.type_data(Name(name)) == nullptr)
+      continue;
+    if (functions.size() >= fewest) continue;
+    fewest = functions.size();
+    best = file.name.substr(0, file.name.rfind('.'));
   }
+  if (best.empty()) return true;
+  diagnostic.help("import \"" + std::string(best) + "\" at the beginning defines it");
+  return missing_imports_.insert(best).second;
 }
 
 bool Parser::suggest_dtype(Diagnostic& diagnostic, const Token& name) const {

@@ -138,7 +138,9 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
         for (const auto& [constructor, where] : constructors_)
           candidates.push_back(constructor->name().str());
         suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
-        if (!lost_constructors_.contains(name.symbol)) report(std::move(diagnostic));
+        if (!lost_constructors_.contains(name.symbol) &&
+            suggest_import(diagnostic, name_of(name.symbol)))
+          report(std::move(diagnostic));
         return Pattern::wildcard(span_from(begin));
       }
       const auto& [constructor, where] = constructors_[static_cast<size_t>(index)];

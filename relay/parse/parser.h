@@ -430,13 +430,16 @@ class Parser {
   ExprRef use_bare_local(const Token& word);
   /// At `fn @main`: reported, and read as `def @main`. False elsewhere.
   bool accept_foreign_definition();
+  /// `@f(%x: …) {` where a definition may stand: reports the missing def.
+  bool accept_missing_def();
   /// At `var %x =`: reported, and read as `let %x =`. False elsewhere.
   bool accept_foreign_let();
   /// At `import prelude`: the file that is meant. False elsewhere.
   bool accept_bare_import();
   /// The value of a word that other languages have; null for other words.
   ExprRef parse_foreign_word(const Token& word);
-  Diagnostic unknown_callee(const Token& word);
+  /// The error for a word that is called and has no meaning; none if an earlier one has its cause.
+  std::optional<Diagnostic> unknown_callee(const Token& word);
   /// `if %x {`, `match %x {`: reported, and read as if the value stood in parentheses.
   ExprRef parse_bare_condition(std::string_view word, std::string_view what);
   [[noreturn]] void fail_missing_else();
@@ -455,8 +458,9 @@ class Parser {
   static void explain_token(Diagnostic& diagnostic, std::string_view rest);
   /// The element type that a foreign name means, as a help; false if it is no such name.
   bool suggest_dtype(Diagnostic& diagnostic, const Token& name) const;
-  /// The file of the standard library that defines a name, if the program does not import it.
-  static void suggest_import(Diagnostic& diagnostic, std::string_view name);
+  /// Adds the file of the standard library that defines an unknown name, if there is one. False if
+  /// an error before this one asks for the same import: then there is nothing to report.
+  bool suggest_import(Diagnostic& diagnostic, std::string_view name);
   /// A name that was unknown, if it is bound further down.
   void note_late_binding(const Local& local);
 
@@ -522,8 +526,9 @@ class Parser {
   std::unique_ptr<Metadata, MetadataDelete> metadata_;
   std::unordered_map<uint64_t, ExprRef> meta_constants_;
 
-  std::unordered_set<Symbol> foreign_names_;      // reported
-  std::unordered_set<Symbol> lost_constructors_;  // of data types with mistakes
+  std::unordered_set<Symbol> foreign_names_;              // reported
+  std::unordered_set<std::string_view> missing_imports_;  // reported
+  std::unordered_set<Symbol> lost_constructors_;          // of data types with mistakes
   std::unordered_set<Symbol> unknown_types_;  // that fields of the data type have, and are reported
   std::unordered_map<Symbol, size_t> bare_;   // locals without a sigil, and where that is reported
   std::unordered_map<Symbol, size_t> bare_globals_;
