@@ -123,8 +123,7 @@ void refuse_shared_gifts(const vm::Entry& entry, std::span<const Value> values,
 
 std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
                                   const vm::Entry& entry, const nb::args& args,
-                                  const nb::kwargs& kwargs,
-                                  const std::vector<bool>& donated = {}) {
+                                  const nb::kwargs& kwargs, const std::vector<bool>& donated = {}) {
   const auto& params = entry.params.parts;
   auto signature = [&] { return signature_of(entry); };
   if (args.size() > params.size()) {
@@ -274,8 +273,8 @@ void bind_execution(nb::module_& m) {
       .def("__call__",
            [](Program& self, nb::args args, nb::kwargs kwargs) {
              const vm::Entry& entry = self.executable().entries.front();
-             return self.run(entry, bind_arguments(self.check(entry), entry, args, kwargs,
-                                                   self.donated()));
+             return self.run(
+                 entry, bind_arguments(self.check(entry), entry, args, kwargs, self.donated()));
            })
       .def(
           "call",
@@ -292,8 +291,7 @@ void bind_execution(nb::module_& m) {
             const auto args = nb::borrow<nb::args>(positional);
             const auto kwargs = nb::borrow<nb::kwargs>(named);
             const bool first = !name;
-            const vm::Entry& entry =
-                first ? self.executable().entries.front() : self.entry(*name);
+            const vm::Entry& entry = first ? self.executable().entries.front() : self.entry(*name);
             RunLimits limits{seconds, cancel};
             return self.run(entry,
                             bind_arguments(self.check(entry), entry, args, kwargs,
@@ -366,6 +364,24 @@ void bind_execution(nb::module_& m) {
           },
           nb::sig("def signatures(self) -> dict[str, tuple[list[tuple[str, str]], str]]"),
           "By function: names and types of its parameters, and the type of its result.")
+      .def_prop_ro(
+          "results",
+          [](const Program& self) {
+            nb::dict entries;
+            for (const vm::Entry& entry : self.executable().entries) {
+              std::vector<std::pair<std::string, std::string>> results;
+              for (const vm::Entry::Result& each : entry.results) {
+                results.emplace_back(
+                    each.name.empty() ? "output_" + std::to_string(results.size()) : each.name,
+                    each.type);
+              }
+              entries[entry.name.c_str()] = results;
+            }
+            return entries;
+          },
+          nb::sig("def results(self) -> dict[str, list[tuple[str, str]]]"),
+          "By function: names and types of what it returns, a tuple's fields one by one. Names are "
+          "those of the model that the program comes from, else `output_0`, `output_1`, ….")
       .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
       .def_prop_ro(
           "kernels",
@@ -421,8 +437,8 @@ void bind_execution(nb::module_& m) {
           Module closed = closed_program(copy, name, params);
           return with_operators(vm::compile(closed, name, options));
         });
-        auto program = std::make_unique<Program>(
-            made, threads, donated_parameters(donate, made->entries.front()));
+        auto program = std::make_unique<Program>(made, threads,
+                                                 donated_parameters(donate, made->entries.front()));
         for (const Diagnostic& warning : warnings) {
           if (PyErr_WarnEx(PyExc_UserWarning, render(warning).c_str(), 1) != 0)
             throw nb::python_error();

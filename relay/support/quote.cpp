@@ -60,8 +60,15 @@ bool is_word(std::string_view name) {
   return !starts;
 }
 
+std::string word_or_quoted(std::string_view name) {
+  if (is_word(name)) return std::string(name);
+  std::string text;
+  append_quoted(text, name);
+  return text;
+}
+
 std::string quoted_name(std::string_view name) {
-  if (is_word(name) && !is_taken(name)) return std::string(name);
+  if (!is_taken(name)) return word_or_quoted(name);
   std::string text;
   append_quoted(text, name);
   return text;

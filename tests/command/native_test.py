@@ -88,6 +88,42 @@ def test_bench_reports_json(model):
     assert measured["load_ms"] > 0 and measured["peak_bytes"] > 1 << 20
 
 
+def test_bench_says_what_it_chose(folder):
+    take = folder / "take.rly"
+    take.write_text("def @main(%x: Tensor[(n, 2), float32], %i: Tensor[(2), int64]) { take(%x, %i, axis=0) }")
+    done = relay("bench", take, "--arg", "ones(3, 2)", "--arg", "[0, 1]", "--runs", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("compiled for these extents; a file of relay compile leaves n open\n@main: ")
+    done = relay("bench", take, "--arg", "i=[0, 1]", "--runs", "2", "--format", "json")
+    measured = json.loads(done.stdout)
+    assert measured["decided_extents"] == ["n"] and len(measured["made_up"]) == 1
+    fails = folder / "fails.rly"
+    fails.write_text("def @main(%x: Tensor[(2), float32], %i: int64) { (%x, 1i64 / (%i * 0i64)) }")
+    note = "note: made up, since not given by --arg: %i: int64"
+    for arguments, made_up in ((("--arg", "ones(2)"), True), (("--arg", "ones(2)", "--arg", "1"), False)):
+        done = relay("bench", fails, *arguments)
+        assert done.returncode == 3 and "division by zero" in done.stderr and (note in done.stderr) == made_up, done.stderr
+
+
+def test_results_are_stored_under_their_names(folder):
+    program = folder / "named.rly"
+    for names, keys in (('"rows", "a/b:0"', {"rows", "a/b:0"}), ('"one"', {"output_0", "output_1"})):
+        program.write_text(f"def @main(%x: Tensor[(2), float32], output_tensor_names=[{names}]) {{ (%x, sum(%x)) }}")
+        model = folder / "named.rlx"
+        assert relay("compile", program, "-o", model).returncode == 0
+        for runs in ((program,), (program, "--executor", "eval"), (model,)):
+            done = relay("run", *runs, "--arg", "[1, 2]", "--output", folder / "named.npz")
+            assert done.returncode == 0, done.stderr
+            assert set(np.load(folder / "named.npz")) == keys
+    program.write_text('def @main(%x: Tensor[(2), float32], output_tensor_names=["twice x"]) { %x * 2f }')
+    assert relay("compile", program, "-o", model).returncode == 0
+    assert '\n  output "twice x": Tensor[(2), float32]\n' in relay("show", model).stdout
+    shown = json.loads(relay("show", model, "--json").stdout)["functions"][0]
+    assert shown["results"] == [{"name": "twice x", "type": "Tensor[(2), float32]"}]
+    assert relay("run", model, "--arg", "[1, 2]", "--output", folder / "named.npz").returncode == 0
+    assert np.load(folder / "named.npz")["twice x"].tolist() == [2, 4]
+
+
 def test_profile_lists_kernels_and_writes_a_trace(folder, model):
     done = relay("run", model, "--arg", "random(3, 5)", "--profile")
     assert done.returncode == 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import relay
+from relay import frontend
 
 ENDLESS = """
 def @loop(%i: int64, %x: Tensor[(64, 64), float32]) -> Tensor[(64, 64), float32] {
@@ -29,6 +30,16 @@ def test_arguments_by_position_and_name(program: relay.Executable) -> None:
     assert program.run([DONE, X]).shape == (64, 64)
     assert program.run({"x": X, "n": DONE}, timeout=60).shape == (64, 64)
     assert program.signatures == {"main": ([("n", "int64"), ("x", "Tensor[(64, 64), float32]")], "Tensor[(64, 64), float32]")}
+
+
+def test_results_have_the_names_that_the_program_gives_them() -> None:
+    text = 'def @main(%x: Tensor[(n), float32]{}) {{ (%x, sum(%x)) }}'
+    types = ["Tensor[(n), float32]", "float32"]
+    for given, names in [("", ["output_0", "output_1"]), (', output_tensor_names=["rows", "a/b:0"]', ["rows", "a/b:0"])]:
+        program = relay.compile(relay.parse(text.format(given)))
+        assert program.results == {"main": list(zip(names, types))}
+    mod, _ = frontend.from_onnx("examples/onnx/digits.onnx")
+    assert relay.compile(mod).results["main"] == [("scores", "Tensor[(n, 10), float32]")]
 
 
 def test_a_timeout_ends_a_run(program: relay.Executable) -> None:

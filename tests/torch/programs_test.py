@@ -268,3 +268,44 @@ def test_compile_falls_back_with_a_warning():
     with pytest.warns(UserWarning, match="runs in PyTorch"):
         result = torch.compile(wrong, backend=backend)(torch.eye(3))
     assert result.tolist() == [2, 2, 2]
+
+
+def test_results_have_the_names_of_what_forward_returns():
+    class Named(torch.nn.Module):
+        def forward(self, x):
+            return {"logits": x * 2, "states": (x, [x + 1])}
+
+    class Counting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls += 1
+            return {"y": x * self.calls}
+
+    def names(module):
+        exported = torch.export.export(module, (torch.ones(2),))
+        return [name for name, _ in relay.compile(relay.from_torch(exported)[0]).results["main"]]
+
+    assert names(Named()) == ["logits", "states.0", "states.1.0"]
+    assert names(Counting()) == ["calls", "y"]
+    assert names(torch.nn.ReLU()) == ["output_0"]
+
+
+def test_extents_have_the_names_that_a_person_gave_them():
+    class Rows(torch.nn.Module):
+        def forward(self, x, i):
+            return torch.nn.functional.embedding(i, x)
+
+    rows, places = torch.export.Dim("rows", max=64), torch.export.Dim("places", min=3)
+    exported = torch.export.export(Rows(), (torch.ones(5, 2), torch.zeros(4, dtype=torch.int64)), dynamic_shapes={"x": {0: rows}, "i": {0: places}})
+    mod, _ = relay.from_torch(exported)
+    assert [str(name.name_hint) for name in mod["main"].type_params] == ["rows", "places"]
+    run = relay.compile(mod)
+    with pytest.raises(relay.ExecutionError, match="the extent rows is at most 64"):
+        run(torch.ones(65, 2), torch.zeros(3, dtype=torch.int64))
+    with pytest.raises(relay.ExecutionError, match="the extent places is at least 3"):
+        run(torch.ones(6, 2), torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(relay.ExecutionError, match=r"index 7 is out of range for extent 5\n.*\n.*\n.*return torch.nn.functional.embedding"):
+        run(torch.ones(5, 2), torch.full((3,), 7))

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <relay/ir/expr.h>
+#include <relay/ir/result_names.h>
 
 namespace relay::ir_attrs_test {
 namespace {
@@ -227,6 +228,21 @@ TEST(IrAttrs, Threads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(IrAttrs, ResultNamesCountOnlyIfTheyTellResultsApart) {
+  auto names = [](AttrValue given, size_t count) {
+    return result_names(make_dict_attrs({{kResultNames, std::move(given)}}), count);
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names(AttrValue::List{"logits"}, 1), Names{"logits"});
+  EXPECT_EQ(names(AttrValue::List{"b", "a"}, 2), (Names{"b", "a"}));
+  EXPECT_EQ(names(AttrValue::List{"b", "a"}, 3), Names{});
+  EXPECT_EQ(names(AttrValue::List{"a", "a"}, 2), Names{});
+  EXPECT_EQ(names(AttrValue::List{"a", ""}, 2), Names{});
+  EXPECT_EQ(names(AttrValue::List{"a", 1}, 2), Names{});
+  EXPECT_EQ(names("a", 1), Names{});
+  EXPECT_EQ(result_names({}, 1), Names{});
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
-#include <relay/support/quote.h>
+#include <relay/support/error.h>
 
 #include <tools/relay/command.h>
+#include <tools/relay/json_text.h>
 #include <tools/relay/native.h>
 #include <tools/relay/profile.h>
 
@@ -54,6 +56,19 @@ std::string time_text(double ms) {
   return fmt::format("{:.0f} ns", ms * 1e6);
 }
 
+// An error of a run may come from numbers that nobody chose.
+Value run_once(vm::Machine& machine, const vm::Entry& entry, const Loaded& loaded) {
+  try {
+    return machine.run(entry, loaded.arguments);
+  } catch (const RuntimeError& error) {
+    if (loaded.made_up.empty()) throw;
+    std::vector<Diagnostic> diagnostics = error.diagnostics();
+    diagnostics.back().note(fmt::format("made up, since not given by --arg: {}",
+                                        fmt::join(loaded.made_up, "; ")));
+    throw RuntimeError(std::move(diagnostics));
+  }
+}
+
 void bench(const BenchOptions& options) {
   Clock::time_point begin = Clock::now();
   Loaded loaded;
@@ -71,7 +86,7 @@ void bench(const BenchOptions& options) {
 
   // The first run plans memory; two more warm caches. Without --runs: a second's worth.
   begin = Clock::now();
-  for (int i = 0; i < 3; ++i) machine.run(entry, loaded.arguments);
+  for (int i = 0; i < 3; ++i) run_once(machine, entry, loaded);
   double estimate = milliseconds_since(begin) / 3;
   int runs = options.runs > 0
                  ? options.runs
@@ -82,24 +97,26 @@ void bench(const BenchOptions& options) {
   std::vector<double> times(static_cast<size_t>(runs));
   for (double& time : times) {
     begin = Clock::now();
-    Value result = machine.run(entry, loaded.arguments);
+    Value result = run_once(machine, entry, loaded);
     time = milliseconds_since(begin);
   }
   std::sort(times.begin(), times.end());
   double median = quantile(times, 0.5), spread = quantile(times, 0.75) - quantile(times, 0.25);
   if (options.format == "json") {
-    std::string made_up;
-    for (const std::string& text : loaded.made_up) {
-      made_up += made_up.empty() ? ", \"made_up\": [" : ", ";
-      append_json_string(made_up, text);
-    }
-    if (!made_up.empty()) made_up += "]";
+    std::string more;
+    if (!loaded.made_up.empty()) more += ", \"made_up\": " + json_list(loaded.made_up, quoted_json);
+    if (!loaded.decided_extents.empty())
+      more += ", \"decided_extents\": " + json_list(loaded.decided_extents, quoted_json);
     print_out(fmt::format(
         "{{\"median_ms\": {:.6f}, \"min_ms\": {:.6f}, \"spread_ms\": {:.6f}, \"runs\": {}, "
         "\"load_ms\": {:.3f}, \"peak_bytes\": {}{}}}\n",
-        median, times.front(), spread, runs, load_ms, peak_memory(), made_up));
+        median, times.front(), spread, runs, load_ms, peak_memory(), more));
   } else {
     for (const std::string& text : loaded.made_up) print_out("made up: " + text + "\n");
+    if (!loaded.decided_extents.empty()) {
+      print_out(fmt::format("compiled for these extents; a file of relay compile leaves {} open\n",
+                            fmt::join(loaded.decided_extents, ", ")));
+    }
     print_out(
         fmt::format("@{}: median {}, minimum {}, middle half within {}, of {} runs\n"
                     "ready after {:.1f} ms, peak memory {:.1f} MB\n",
@@ -131,7 +148,7 @@ void add_bench(CLI::App& app, Context& context) {
       ->add_option(
           "--format", options->format,
           "text, or json (one line with median_ms, min_ms, spread_ms, load_ms, peak_bytes and, if "
-          "arguments are made up, made_up).")
+          "arguments are made up or decide extents, made_up and decided_extents).")
       ->check(CLI::IsMember({"text", "json"}));
   add_profile_option(*command, options->profile);
   context.actions[command] = [options] {

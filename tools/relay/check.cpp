@@ -34,13 +34,7 @@ void check(const std::string& path) {
 }
 
 void add_value(std::string& text, const char* what, const std::string& name, const Type& type) {
-  text += std::string(what) + " ";
-  if (is_word(name)) {
-    text += name;
-  } else {
-    append_quoted(text, name);
-  }
-  text += ": " + type.str() + "\n";
+  text += std::string(what) + " " + word_or_quoted(name) + ": " + type.str() + "\n";
 }
 
 // A model's inputs by their names, as --arg takes them, and its outputs.

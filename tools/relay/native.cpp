@@ -194,6 +194,7 @@ Loaded load_program(const std::string& path, const std::string& entry, const Giv
   result.entry = program.entry.str();
   result.arguments = std::move(program.arguments);
   result.made_up = std::move(program.made_up);
+  result.decided_extents = std::move(program.decided_extents);
   result.executable = compile_module(program.module, program.entry, options);
   return result;
 }

@@ -46,6 +46,7 @@ struct Loaded {
   std::string entry;  // without sigil
   std::vector<Value> arguments;
   std::vector<std::string> made_up;  // those that nobody gave, see made_up_texts
+  std::vector<std::string> decided_extents;  // see Program
 };
 /// Loads an executable and binds arguments to its entry. Throws `UsageError` for options of the
 /// compiler.

@@ -46,6 +46,7 @@ Program bind_program(ProgramSource source, const std::string& entry, const Given
                                                        : Missing::kLeave;
   Bound bound = bind_arguments(parameters, given, std::move(source.weights), missing);
   program.made_up = made_up_texts(parameters, bound);
+  if (given_now) program.decided_extents = parameters.check.symbols;
   try {
     if (given_now) check_arguments(source.module, program.entry, bound.values);
     if (lap) lap("arguments");

@@ -32,6 +32,8 @@ struct Program {
   Name entry;                        // its parameters are those that no weights were given for
   std::vector<Value> arguments;      // one for each of them, unless they come later
   std::vector<std::string> made_up;  // of these, see made_up_texts
+  /// Names of extents that the program leaves open and the arguments decide.
+  std::vector<std::string> decided_extents;
 };
 
 enum class Arguments {

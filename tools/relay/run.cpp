@@ -7,6 +7,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
+#include <relay/ir/result_names.h>
 #include <relay/runtime/format.h>
 #include <relay/runtime/params.h>
 #include <relay/support/error.h>
@@ -77,12 +78,25 @@ Value run_machine(const Loaded& loaded, const RunOptions& options) {
   return result;
 }
 
-void print_result(const Value& result, const std::string& type, const RunOptions& options) {
-  if (!options.output.empty()) {
-    NamedArrays outputs;
+size_t result_count(const Value& result) { return result.is_tuple() ? result.fields().size() : 1; }
+
+// `names` are those that the program gives its results, or none.
+void save_result(const Value& result, const std::vector<std::string>& names,
+                 const std::string& path) {
+  NamedArrays outputs;
+  if (names.size() != result_count(result)) {
     collect_outputs(result, "output", outputs);
-    save_params(options.output, outputs);
+  } else if (!result.is_tuple()) {
+    collect_outputs(result, names[0], outputs);
+  } else {
+    for (size_t i = 0; i < names.size(); ++i) collect_outputs(result.field(i), names[i], outputs);
   }
+  save_params(path, outputs);
+}
+
+void print_result(const Value& result, const std::string& type,
+                  const std::vector<std::string>& names, const RunOptions& options) {
+  if (!options.output.empty()) save_result(result, names, options.output);
   std::string text;
   if (options.format == "json") {
     text = "{\"type\": ";
@@ -112,12 +126,15 @@ void run_model(const RunOptions& options) {
     result = run_machine(loaded, options);
   }
   watch.lap("run");
-  std::string type = loaded.executable->entries.front().result.text;
-  for (const vm::Entry& entry : loaded.executable->entries) {
-    if (entry.name == loaded.entry) type = entry.result.text;
+  const auto entry =
+      std::find_if(loaded.executable->entries.begin(), loaded.executable->entries.end(),
+                   [&](const vm::Entry& each) { return each.name == loaded.entry; });
+  std::vector<std::string> names;
+  for (const vm::Entry::Result& each : entry->results) {
+    if (!each.name.empty()) names.push_back(each.name);
   }
-  if (shows_type(result)) type = value_type_text(result);
-  print_result(result, type, options);
+  print_result(result, shows_type(result) ? value_type_text(result) : entry->result.text, names,
+               options);
 }
 
 void run_text(const RunOptions& options) {
@@ -129,6 +146,7 @@ void run_text(const RunOptions& options) {
   loaded.entry = program.entry.str();
   loaded.arguments = std::move(program.arguments);
   TypeRef signature = function_signature(program.module, program.entry);
+  const AttrsRef attrs = program.module.function(program.entry)->attrs();
   Value result;
   if (options.executor == "eval") {
     Progress progress("running @" + loaded.entry);
@@ -152,7 +170,7 @@ void run_text(const RunOptions& options) {
     bool open_shape = declared->has_any_dim() || declared->has_symbolic_dim();
     if (type->has_incomplete() || !open_shape) type = result_type(function);
   }
-  print_result(result, type->str(), options);
+  print_result(result, type->str(), result_names(attrs, result_count(result)), options);
 }
 
 void run(const RunOptions& options) {

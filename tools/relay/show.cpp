@@ -12,6 +12,7 @@
 #include <relay/vm/machine/executable_file.h>
 
 #include <tools/relay/command.h>
+#include <tools/relay/json_text.h>
 #include <tools/relay/native.h>
 
 namespace relay::tool {
@@ -35,20 +36,6 @@ std::string name_of(char sigil, const std::string& name) {
   std::string text;
   printing::append_name(text, sigil, name);
   return text;
-}
-
-std::string quoted_json(const std::string& text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
-// The elements of a list of JSON.
-template <class List, class Text>
-std::string json_list(const List& list, const Text& text) {
-  std::string out = "[";
-  for (const auto& one : list) out += (out.size() > 1 ? ", " : "") + text(one);
-  return out + "]";
 }
 
 // Constants of one type, counted.
@@ -122,6 +109,10 @@ std::string text_of(const vm::Executable& model) {
       text += (i > 0 ? ", " : "") + name_of('%', part.what) + ": " + part.text;
     }
     text += ") -> " + entry.result.text + "\n";
+    for (const vm::Entry::Result& result : entry.results) {
+      if (!result.name.empty())
+        text += "  output " + word_or_quoted(result.name) + ": " + result.type + "\n";
+    }
   }
   const std::vector<ConstantType> types = constant_types(model);
   text += fmt::format("{}, {}\n", counted_text(model.constants.size(), "constant"),
@@ -145,13 +136,19 @@ std::string json_of(const vm::Executable& model) {
                   quoted_json(model.target), json_list(model.features, quoted_json));
   text += ", \"functions\": " + json_list(model.entries, [](const vm::Entry& entry) {
             return fmt::format(
-                "{{\"name\": {}, \"parameters\": {}, \"result\": {}}}", quoted_json(entry.name),
+                "{{\"name\": {}, \"parameters\": {}, \"result\": {}, \"results\": {}}}",
+                quoted_json(entry.name),
                 json_list(entry.params.parts,
                           [](const TypeCheck::Part& part) {
                             return fmt::format("{{\"name\": {}, \"type\": {}}}",
                                                quoted_json(part.what), quoted_json(part.text));
                           }),
-                quoted_json(entry.result.text));
+                quoted_json(entry.result.text),
+                json_list(entry.results, [](const vm::Entry::Result& result) {
+                  return fmt::format("{{\"name\": {}, \"type\": {}}}",
+                                     result.name.empty() ? "null" : quoted_json(result.name),
+                                     quoted_json(result.type));
+                }));
           });
   text += ", \"constants\": " + json_list(model.constants, [](const Value& constant) {
             const bool tensor = constant.is_tensor();

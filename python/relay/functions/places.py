@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core import Diagnostic, RelayError, Source, Span, source, span_in
 
-__all__ = ["TraceError", "held", "located", "place", "shorten", "span"]
+__all__ = ["TraceError", "held", "line_span", "located", "place", "shorten", "span"]
 
 _OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
          os.path.dirname(os.path.abspath(os.__file__)) + os.sep + "functools.py", "<frozen")  # fmt: skip
@@ -79,8 +79,11 @@ def span() -> Span:
     if _state.span is not None:
         return _state.span
     name, line, _ = place()
-    if not line:
-        return Span()
+    return line_span(name, line) if line else Span()
+
+
+def line_span(name: str, line: int) -> Span:
+    """A line of a Python file, with its text where the file can be read."""
     found = _source(name)
     if found is None or line > len(found[1]):
         return Span(name, line, line, 1, 1)

@@ -64,7 +64,7 @@ class Batches:
     Args:
         program: What to run; its file on the node is mapped, and shared by all workers there.
         columns: By parameter, the column that it comes from; a parameter that is not named comes from the column of its own name.
-        outputs: Names of the columns of results, in the order in which the program returns them; `output_0`, … by default.
+        outputs: Names of the columns of results, in the order in which the program returns them; by default those of the model, else `output_0`, ….
         keep: Columns that stay in the output; by default all that do not go into the program.
         threads: How many threads one call uses.
         prepare: A function of the batch (a dictionary of arrays; rows of one shape are one array) before the program, such as one that decodes pictures.
@@ -98,12 +98,11 @@ class Batches:
         self.inputs = [_Input(name, relay.parse_type(text), places.get(name, name)) for name, text in parameters]
         if not self.inputs:
             raise relay.RelayError("the program has no parameters, so no columns go into it")
-        result_type = relay.parse_type(result)
-        count = len(result_type.fields) if isinstance(result_type, _core.TupleType) else 1
-        self.single = not isinstance(result_type, _core.TupleType)
-        self.outputs = [f"output_{i}" for i in range(count)] if outputs is None else list(outputs)
-        if len(self.outputs) != count:
-            raise relay.RelayError(f"the program returns {count} tensors, and outputs names {len(self.outputs)}")
+        self.single = not isinstance(relay.parse_type(result), _core.TupleType)
+        named = [name for name, _ in self.executable.results[self.entry]]
+        self.outputs = named if outputs is None else list(outputs)
+        if len(self.outputs) != len(named):
+            raise relay.RelayError(f"the program returns {len(named)} tensors, and outputs names {len(self.outputs)}")
         self.keep = None if keep is None else list(keep)
         self.prepare, self.finish = prepare, finish
         fixed = {given.rows for given in self.inputs if given.rows is not None}

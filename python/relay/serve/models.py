@@ -70,10 +70,8 @@ class Model:
         self.entry = "main" if "main" in entries else next(iter(entries))
         params, result = entries[self.entry]
         self.inputs = [_tensor(param, relay.parse_type(text)) for param, text in params]
-        result_type: Any = relay.parse_type(result)
-        self.single = not isinstance(result_type, _core.TupleType)
-        fields = [result_type] if self.single else list(result_type.fields)
-        self.outputs = [_tensor(f"output_{i}", field) for i, field in enumerate(fields)]
+        self.single = not isinstance(relay.parse_type(result), _core.TupleType)
+        self.outputs = [_tensor(output, relay.parse_type(text)) for output, text in executable.results[self.entry]]
         self.by_name = {tensor.name: i for i, tensor in enumerate(self.inputs)}
         if len(self.by_name) < len(self.inputs):
             raise ModelError(f"{name} has two inputs of one name")

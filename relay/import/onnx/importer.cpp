@@ -9,6 +9,7 @@
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/strings.h>
+#include <relay/ir/result_names.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -574,8 +575,11 @@ OnnxModel Importer::run() {
   }
   std::sort(names.begin(), names.end(),
             [](const TypeVarRef& a, const TypeVarRef& b) { return a->name() < b->name(); });
+  AttrValue::List results;
+  for (const std::string& output : result.outputs) results.emplace_back(output);
   result.module.add_function(
-      "main", make_function(std::move(params), std::move(body), {}, std::move(names)));
+      "main", make_function(std::move(params), std::move(body), {}, std::move(names), {},
+                            make_dict_attrs({{kResultNames, std::move(results)}})));
   result.module.add_source(model_.listing());
   result.warnings = std::move(warnings_);
   return result;

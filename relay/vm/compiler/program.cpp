@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <relay/infer/runtime/type_checks.h>
+#include <relay/ir/result_names.h>
 #include <relay/ir/visit.h>
 #include <relay/lower/blocks.h>
 #include <relay/lower/packing.h>
@@ -180,6 +181,23 @@ uint32_t ProgramBuilder::add_graph(graph::Graph graph) {
   return static_cast<uint32_t>(graphs_.size() - 1);
 }
 
+namespace {
+
+std::vector<Entry::Result> results_of(const relay::Function* function, const Type* type) {
+  if (type == nullptr) return {};
+  std::vector<Entry::Result> results;
+  if (const auto* tuple = type->as<TupleType>()) {
+    for (const TypeRef& field : tuple->fields()) results.push_back({"", field->str()});
+  } else {
+    results.push_back({"", type->str()});
+  }
+  const std::vector<std::string> names = result_names(function->attrs(), results.size());
+  for (size_t i = 0; i < names.size(); ++i) results[i].name = names[i];
+  return results;
+}
+
+}  // namespace
+
 void ProgramBuilder::add_entry(Name name) {
   Entry entry;
   entry.name = name.str();
@@ -203,6 +221,7 @@ void ProgramBuilder::add_entry(Name name) {
   entry.params.closed = tells_names(function);
   entry.result = std::move(entry.params.parts.back());
   entry.params.parts.pop_back();
+  entry.results = results_of(function, type == nullptr ? nullptr : type->result().get());
   executable_.entries.push_back(std::move(entry));
 }
 

@@ -231,6 +231,12 @@ struct Entry {
   uint32_t function = 0;
   TypeCheck params;  // one part for each parameter; `what` is the bare name: "x"
   TypeCheck::Part result;
+  /// The result, or the fields of a tuple that is the result.
+  struct Result {
+    std::string name;  // empty: the program gives none
+    std::string type;
+  };
+  std::vector<Result> results;
 };
 
 // ---- All of it ----------------------------------------------------------------------------------

@@ -58,6 +58,12 @@ class Decoder {
       entry.function = in_.u32();
       entry.params = check();
       entry.result = part();
+      in_.list(entry.results, [&] {
+        Entry::Result result;
+        result.name = in_.text();
+        result.type = in_.text();
+        return result;
+      });
       return entry;
     });
     if (!in_.done()) ByteReader::malformed();

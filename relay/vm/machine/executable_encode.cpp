@@ -55,6 +55,10 @@ class Encoder {
       out_.u64(each.function);
       check(each.params);
       part(each.result);
+      out_.list(each.results, [&](const Entry::Result& result) {
+        out_.text(result.name);
+        out_.text(result.type);
+      });
     });
   }
 

@@ -13,6 +13,7 @@ import torch
 from ... import _core
 from ..._core import Call, Constant, Dim, Expr, Function, Kind, NDArray, Span, TensorType, Tuple, TupleGetItem, TypeVar, Var
 from ...expr import const
+from ...functions.places import line_span
 from ...gradients import vjp
 
 __all__ = ["Context", "Later", "Value", "dtype_of", "place_of"]
@@ -41,7 +42,7 @@ def place_of(node: Any) -> Span:
         return Span()
     own = [frame for frame in frames if not frame[0].startswith((_TORCH, "torch/"))] or frames
     name, line = own[-1]
-    return Span(name, int(line), int(line), 1, 1)
+    return line_span(name, int(line))
 
 
 class Value:
@@ -101,6 +102,7 @@ class Context:
         self.name = ""
         self.out: Any = None
         self.names: dict[Any, Dim] = {}
+        self.words: dict[Any, str] = {}  # symbols that a person gave a name
         self.extents: dict[Any, Expr] = {}
 
     # Calls
@@ -173,7 +175,7 @@ class Context:
     def named(self, symbol: Any) -> Dim:
         """The named dimension of a symbol."""
         if symbol not in self.names:
-            self.names[symbol] = Dim(TypeVar(str(symbol), Kind.ShapeVar))
+            self.names[symbol] = Dim(TypeVar(self.words.get(symbol, str(symbol)), Kind.ShapeVar))
         return self.names[symbol]
 
     def dim(self, extent: Any) -> Any:

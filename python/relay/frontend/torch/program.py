@@ -189,16 +189,22 @@ def _complex(args: Any) -> bool:
     return any(isinstance(leaf, Complex) for leaf in torch.utils._pytree.tree_leaves(args, is_leaf=lambda item: isinstance(item, Value)))
 
 
-def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any], Any] | None = None, ranges: Any = None) -> tuple[IRModule, list[Any]]:
+def convert_graph(
+    graph_module: torch.fx.GraphModule,
+    bind: Callable[[Any, Any], Any] | None = None,
+    ranges: Any = None,
+    result_names: list[str] | None = None,
+) -> tuple[IRModule, list[Any]]:
     """A graph as a module, and each of its outputs as (position in the program's result, None) or, where the program does not give it, (None, value).
 
     `bind(node, meta)` gives the value of a placeholder that is no parameter of `main`, or None. Complex inputs and results have a last axis for
-    their two parts.
+    their two parts. `result_names` has a name for each output of the graph.
     """
     errors = unsupported(graph_module)
     if errors:
         raise RelayError.of(errors)
     context = Context()
+    context.words = _words(graph_module)
     params: list[Var] = []
     inputs: list[Any] = []
     for node in graph_module.graph.nodes:
@@ -227,13 +233,42 @@ def convert_graph(graph_module: torch.fx.GraphModule, bind: Callable[[Any, Any],
             raise NotImplementedError(f"the input {node.name} is a {type(meta).__name__}, not a tensor")
     _assert_ranges(context, inputs, ranges)
     outputs = _Walk(context, graph_module).run(inputs)
-    return _main(context, params, outputs)
+    return _main(context, params, outputs, result_names)
+
+
+def _words(graph_module: torch.fx.GraphModule) -> dict[Any, str]:
+    """The names that a person gave symbols by `torch.export.Dim`: the environment of the symbols knows them by the places in the inputs."""
+    metas = [node.meta.get("val") for node in graph_module.graph.nodes if node.op == "placeholder"]
+    open_extents = (extent for meta in metas if isinstance(meta, torch.Tensor) for extent in meta.shape if isinstance(extent, torch.SymInt))
+    environment = next((extent.node.shape_env for extent in open_extents), None)
+    given = getattr(environment, "source_name_to_debug_name", {})
+    words: dict[Any, str] = {}
+    for symbol, sources in getattr(environment, "var_to_sources", {}).items():
+        for source in sources:
+            word = given.get(source.name() if callable(source.name) else source.name, "")
+            if word.isidentifier() and word not in words.values():  # 2*n is no name
+                words[symbol] = word
+                break
+    return words
+
+
+def _extent_text(context: Context, inputs: list[Any], symbol: Any) -> str:
+    """An extent for messages: its name, else where it is in an input."""
+    if symbol in context.words:
+        return f"the extent {context.words[symbol]}"
+    for item in inputs:
+        if isinstance(item, Value) and isinstance(item.expr, Var):
+            for axis, extent in enumerate(item.shape):
+                if isinstance(extent, torch.SymInt) and extent.node.expr == symbol:
+                    return f"dimension {axis} of %{item.expr.name_hint}"
+    return f"the extent {symbol}"
 
 
 def _assert_ranges(context: Context, inputs: list[Any], ranges: Any) -> None:
     first = next((item for item in inputs if isinstance(item, Value) and not isinstance(item, Complex) and isinstance(item.expr, Var)), None)
     if first is None or not ranges:
         return
+    texts = {symbol: _extent_text(context, inputs, symbol) for symbol in ranges}
     for symbol, bounds in ranges.items():
         if symbol not in context.extents or not symbol.is_Symbol:
             continue
@@ -244,14 +279,15 @@ def _assert_ranges(context: Context, inputs: list[Any], ranges: Any) -> None:
             read = context.extents[symbol]
             holds = context.call(test, read, context.const(int(bound), "int64"))
             words = "at least" if least is not None else "at most"
-            first.expr = context.call("assert_op", holds, first.expr, message=f"the extent {symbol} is {words} {int(bound)}")
+            first.expr = context.call("assert_op", holds, first.expr, message=f"{texts[symbol]} is {words} {int(bound)}")
 
 
-def _main(context: Context, params: list[Var], outputs: Any) -> tuple[IRModule, list[Any]]:
+def _main(context: Context, params: list[Var], outputs: Any, result_names: list[str] | None) -> tuple[IRModule, list[Any]]:
     flat = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
     fields: list[Expr] = []
     places: list[Any] = []
-    for item in flat:
+    named: list[str] = []
+    for number, item in enumerate(flat):
         if isinstance(item, torch.SymInt):
             item = context.term(item.node.expr)
         expr = complexes.joined(context, item) if isinstance(item, Complex) else item.expr if isinstance(item, Value) else item
@@ -260,9 +296,13 @@ def _main(context: Context, params: list[Var], outputs: Any) -> tuple[IRModule, 
             continue
         places.append((len(fields), None))
         fields.append(expr)
+        if result_names is not None:
+            named.append(result_names[number])
     body: Expr = fields[0] if len(fields) == 1 else Tuple(fields)
     names = [dim.symbol for dim in context.names.values()]
     function = Function(params, body, None, [name for name in names if name is not None])
+    if named:
+        function = function.with_attr("output_tensor_names", named)
     mod = IRModule.from_expr(function)
     check(mod)
     return mod, places
@@ -297,5 +337,21 @@ def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, ND
             known[key] = fixed(data, meta)
         return known[key] if isinstance(known[key], Complex) else Value(known[key].expr, meta)
 
-    mod, _ = convert_graph(program.graph_module, bind, program.range_constraints)
+    mod, _ = convert_graph(program.graph_module, bind, program.range_constraints, _result_names(program))
     return mod, params
+
+
+def _result_names(program: Any) -> list[str] | None:
+    """A name for each output of an exported graph: where it is in the dictionary or dataclass that `forward` returns, as in `logits` or
+    `past_key_values.0.1`, and for a buffer or input that changes its name. None if `forward` returns a tensor or a tuple.
+    """
+    spec = program.call_spec.out_spec
+    leaves, _ = torch.utils._pytree.tree_flatten_with_path(torch.utils._pytree.tree_unflatten(range(spec.num_leaves), spec))
+    keys = {leaf: [getattr(part, "key", getattr(part, "name", getattr(part, "idx", None))) for part in path] for path, leaf in leaves}
+    if not keys or any(not path or not isinstance(path[0], str) for path in keys.values()):
+        return None
+    users = iter(keys[leaf] for leaf in range(spec.num_leaves))
+    return [
+        ".".join(map(str, next(users))) if output.kind.name == "USER_OUTPUT" else output.target or output.arg.name
+        for output in program.graph_signature.output_specs
+    ]  # fmt: skip

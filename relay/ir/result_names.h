@@ -1,0 +1,20 @@
+// Names of what a function returns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <relay/ir/attrs.h>
+
+namespace relay {
+
+/// The attribute of a function that has the names of its results: one, or one for each field of the
+/// tuple that it returns. Importers write it, as TVM's do.
+inline constexpr const char* kResultNames = "output_tensor_names";
+
+/// The names that a function's attributes give its results. Empty where they give none that a
+/// client can tell the results by: another number of them, one that is empty, or two that are
+/// equal.
+std::vector<std::string> result_names(const AttrsRef& attrs, size_t count);
+
+}  // namespace relay
