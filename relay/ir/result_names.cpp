@@ -18,4 +18,15 @@ std::vector<std::string> result_names(const AttrsRef& attrs, size_t count) {
   return names;
 }
 
+AttrsRef without_result_names(const AttrsRef& attrs) {
+  if (dict_attr(attrs, kResultNames).is_none()) return attrs;
+  std::map<Name, AttrValue> values = attrs->as<DictAttrs>().values;
+  values.erase(Name(kResultNames));
+  return values.empty() ? AttrsRef() : make_dict_attrs(std::move(values));
+}
+
+bool is_marked(const AttrsRef& attrs) {
+  return static_cast<bool>(without_result_names(attrs));
+}
+
 }  // namespace relay

@@ -16,5 +16,9 @@ inline constexpr const char* kResultNames = "output_tensor_names";
 /// client can tell the results by: another number of them, one that is empty, or two that are
 /// equal.
 std::vector<std::string> result_names(const AttrsRef& attrs, size_t count);
+/// The attributes of a function that returns something else.
+AttrsRef without_result_names(const AttrsRef& attrs);
+/// True if a function has other attributes: they may say where it is computed, and how.
+bool is_marked(const AttrsRef& attrs);
 
 }  // namespace relay

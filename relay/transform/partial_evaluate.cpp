@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <relay/ir/equal.h>
+#include <relay/ir/result_names.h>
 #include <relay/transform/partial/idle.h>
 #include <relay/transform/partial/machine.h>
 #include <relay/transform/pass.h>
@@ -24,7 +25,7 @@ Module evaluate_partially(const Module& module, partial::Limits limits,
   Module result = module;
   for (const auto& entry : normal.functions()) {
     // A function that has attributes may be compiled elsewhere.
-    if (!entry.function->attrs()) {
+    if (!is_marked(entry.function->attrs())) {
       if (FunctionRef same = partial::without_known(entry.function)) {
         result.update_function(entry.name, std::move(same));
         continue;

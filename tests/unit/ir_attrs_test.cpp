@@ -245,5 +245,14 @@ TEST(IrAttrs, ResultNamesCountOnlyIfTheyTellResultsApart) {
   EXPECT_EQ(result_names({}, 1), Names{});
 }
 
+TEST(IrAttrs, ResultNamesDoNotMarkAFunction) {
+  const AttrsRef names = make_dict_attrs({{kResultNames, AttrValue::List{"a"}}});
+  const AttrsRef both = make_dict_attrs({{kResultNames, AttrValue::List{"a"}}, {"Inline", 1}});
+  EXPECT_FALSE(is_marked({}) || is_marked(names));
+  EXPECT_TRUE(is_marked(both));
+  EXPECT_EQ(without_result_names(names), AttrsRef());
+  EXPECT_EQ(without_result_names(both), make_dict_attrs({{"Inline", 1}}));
+}
+
 }  // namespace
 }  // namespace relay::ir_attrs_test

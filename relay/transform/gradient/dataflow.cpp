@@ -2,6 +2,7 @@
 #include <relay/transform/gradient/parts.h>
 #include <relay/transform/gradient/reverse.h>
 
+#include <relay/ir/result_names.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/program/call_graph.h>
@@ -46,7 +47,7 @@ class CallInliner final : public Rewriter {
     if (call == nullptr) return rebuild(expr, operands);
     const FunctionRef callee = function_of(operands[0]);
     const auto args = operands.subspan(1);
-    if (!callee || is_primitive(callee.get()) || callee->attrs() ||
+    if (!callee || is_primitive(callee.get()) || is_marked(callee->attrs()) ||
         !can_inline(*callee, args.size()))
       return rebuild(expr, operands);
     added_ += count_nodes(callee.get());
@@ -165,7 +166,7 @@ FunctionRef dataflow_gradient(const Function& function, const GradientForm& form
   }
   ExprRef all = reverse.with_ifs(nodes, result_in_form(form, value, std::move(gradients)));
   return make_function(std::move(params), std::move(all), {}, function.type_params(), {},
-                       function.attrs(), function.span());
+                       without_result_names(function.attrs()), function.span());
 }
 
 }  // namespace relay::grad

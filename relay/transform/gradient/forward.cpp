@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/ir/result_names.h>
 #include <relay/ir/rewrite.h>
 #include <relay/transform/gradient/tangent.h>
 #include <relay/transform/op_calls.h>
@@ -10,7 +11,7 @@ namespace relay::grad {
 namespace {
 
 bool has_static_types(const Function& function) {
-  if (!function.type_params().empty() || function.attrs()) return false;
+  if (!function.type_params().empty() || is_marked(function.attrs())) return false;
   for (const VarRef& param : function.params()) {
     if (!is_static(param->type())) return false;
   }

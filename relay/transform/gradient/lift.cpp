@@ -1,5 +1,6 @@
 #include <relay/transform/gradient/lift.h>
 
+#include <relay/ir/result_names.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
 #include <relay/transform/gradient/blocks.h>
@@ -248,7 +249,7 @@ class FunctionLifter {
     const TypeRef result =
         declared(type == nullptr ? nullptr : type->result().get(), function.ret_type());
     return make_function(std::move(params), std::move(body), result, function.type_params(), {},
-                         function.attrs(), function.span());
+                         without_result_names(function.attrs()), function.span());
   }
 
   // A node that is no operator on tensors: the same on lifted values.

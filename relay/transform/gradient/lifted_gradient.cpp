@@ -1,5 +1,6 @@
 // The gradient of a program that is lifted: the functions that it needs, and the way from values to
 // cells and back.
+#include <relay/ir/result_names.h>
 #include <relay/transform/gradient/lift.h>
 #include <relay/transform/gradient/parts.h>
 
@@ -61,9 +62,9 @@ FunctionRef lifted_gradient(const Module& whole, const Name& name, Module& modul
   }
   ExprRef value;
   if (form.with_value) value = types.walk(Walk::kPrimal, type, result, {}, code);
-  return make_function(std::move(params),
-                       code.finish(result_in_form(form, value, std::move(gradients))), {},
-                       function->type_params(), {}, function->attrs(), function->span());
+  return make_function(
+      std::move(params), code.finish(result_in_form(form, value, std::move(gradients))), {},
+      function->type_params(), {}, without_result_names(function->attrs()), function->span());
 }
 
 }  // namespace relay::grad

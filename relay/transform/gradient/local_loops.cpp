@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <relay/infer/infer.h>
+#include <relay/ir/result_names.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/transform/gradient/leaves.h>
@@ -68,7 +69,8 @@ bool only_called(const View& view, uint32_t variable) {
 // The variables that a loop captures; nothing if it is none that can be lifted.
 std::optional<std::vector<VarRef>> captured_by(const Let* let) {
   const auto& function = static_cast<const Function&>(*let->value());
-  if (function.attrs() || !function.type_params().empty() || !is_static(function.body()->type()))
+  if (is_marked(function.attrs()) || !function.type_params().empty() ||
+      !is_static(function.body()->type()))
     return std::nullopt;
   std::vector<VarRef> captured;
   for (const VarRef& var : free_vars(&function)) {

@@ -2,6 +2,7 @@
 #include <relay/transform/gradient/loops.h>
 
 #include <relay/infer/infer.h>
+#include <relay/ir/result_names.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/transform/gradient/leaves.h>
@@ -16,7 +17,8 @@ constexpr size_t kMaxWays = 64;
 constexpr size_t kMaxWayNodes = 100'000;
 
 bool has_static_types(const Function& function) {
-  if (!function.type_params().empty() || function.attrs() || function.body()->type() == nullptr)
+  if (!function.type_params().empty() || is_marked(function.attrs()) ||
+      function.body()->type() == nullptr)
     return false;
   for (const VarRef& param : function.params()) {
     if (!is_static(param->type())) return false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <relay/ir/effects.h>
+#include <relay/ir/result_names.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -165,7 +166,7 @@ class OnceInliner final : public Rewriter {
 
   // True for dataflow that cannot fail.
   bool goes(const relay::Function* function) {
-    if (function->attrs() || function->contains(ExprPart::kNumber)) return false;
+    if (is_marked(function->attrs()) || function->contains(ExprPart::kNumber)) return false;
     bool straight = true;
     for (const VarRef& param : function->params()) straight &= is_closed(param->type());
     post_order(function->body().get(),
