@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import abc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ Write = Callable[[str], Any]
 _METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
 
 
-class PassInstrument:
+class PassInstrument(abc.ABC):
     """Base of instruments written in Python. Define what is wanted of
 
     - ``enter_pass_ctx(self)``, ``exit_pass_ctx(self)``: the context becomes current, and no longer is;
@@ -41,13 +42,16 @@ class PassInstrument:
 
 
 def pass_instrument(pi_cls: type | None = None) -> Any:
-    """Decorates a class that has some of an instrument's methods."""
+    """Decorates a class that has some of an instrument's methods: its instances count as ones of PassInstrument, and have a name."""
 
     def decorate(cls: Any) -> type:
         if not isinstance(cls, type):
             raise TypeError(f"pass_instrument decorates classes, not {type(cls).__name__}")
         if not any(callable(getattr(cls, method, None)) for method in _METHODS):
             raise TypeError(f"class {cls.__name__} has none of the methods {', '.join(_METHODS)}")
+        PassInstrument.register(cls)
+        if not hasattr(cls, "name"):
+            setattr(cls, "name", PassInstrument.name)
         return cls
 
     return decorate if pi_cls is None else decorate(pi_cls)

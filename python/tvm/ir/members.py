@@ -197,19 +197,36 @@ def _annotated(mod: Any, annotate: Any) -> str:
     return _core.annotated_text(mod, remark)
 
 
+def _annotated_expr(expr: Expr, annotate: Any) -> str:
+    """The text of an expression with comments: that of the body of a function, behind its free variables."""
+    mod = IRModule()
+    mod["main"] = expr if isinstance(expr, Function) else Function(_core.free_vars(expr), expr)
+    text = _annotated(mod, annotate)
+    head = "def @main"
+    if head not in text:
+        return text
+    if isinstance(expr, Function):
+        return text.replace(head, "fn ", 1)
+    version, _, rest = text.partition(head)
+    body = rest[rest.index("\n") + 1 : rest.rindex("}")]
+    free = [line for line in _raw_astext(expr).splitlines() if line.startswith("free_var ")]
+    return version + "\n".join(free + [line.removeprefix("  ") for line in body.rstrip("\n").split("\n")])
+
+
 def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
-    """Program text behind the version of its format. `annotate`: a function of a node of a function whose text stands behind the node as a
-    comment. Raises NotImplementedError for it where the expression is no function."""
+    """Program text behind the version of its format. `annotate`: a function of a node whose text stands behind the node as a comment."""
     if annotate is not None:
-        if not isinstance(self, Function):
-            raise NotImplementedError("astext(annotate=…) is of functions")
-        mod = IRModule()
-        mod["main"] = self
-        text = _annotated(mod, annotate)
-        head = "def @main"
-        return text.replace(head, "fn ", 1) if head in text else text
+        return _annotated_expr(self, annotate)
     text = _raw_astext(self, show_meta_data)
     return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
+
+
+_raw_module_astext = IRModule.astext
+
+
+def _module_astext(self: IRModule, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = False) -> str:
+    """Program text. `annotate`: a function of a node of a function whose text stands behind the node as a comment."""
+    return _raw_module_astext(self, show_meta_data, show_types) if annotate is None else _annotated(self, annotate)
 
 
 def _attr(self: Attrs, key: str) -> Any:
@@ -249,6 +266,7 @@ def install() -> None:
     setattr(_relay.Function, "ret_type", property(_result_type))
     setattr(_relay.Var, "type_annotation", property(_annotation))
     setattr(Expr, "astext", _astext)
+    setattr(IRModule, "astext", _module_astext)
     setattr(Expr, "show", _show)
     setattr(_relay.IRModule, "show", _show)
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"

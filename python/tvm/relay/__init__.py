@@ -48,10 +48,10 @@ __all__ = [*_relay.__all__, "Prelude", "SequentialSpan", "SourceName", "build", 
 
 
 def astext(obj: _AnyType, show_meta_data: bool = True, annotate: _AnyType = None) -> str:  # type: ignore[no-redef]
-    """Program text. Raises NotImplementedError for `annotate`."""
-    if annotate is not None:
-        raise NotImplementedError("astext(annotate=…): comments cannot be put beside nodes")
-    return _relay.astext(obj, show_meta_data)
+    """Program text. `annotate`: a function of a node whose text stands behind the node as a comment."""
+    if annotate is None or isinstance(obj, _relay.Type):
+        return _relay.astext(obj, show_meta_data)
+    return str(obj.astext(show_meta_data, annotate))
 
 
 def pretty_print(obj: _AnyType) -> None:
