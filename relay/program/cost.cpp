@@ -17,20 +17,23 @@ bool has_known_tensors(const Type* type) {
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
 }
 
-std::optional<Cost> call_cost(const Expr* expr) {
+std::optional<OpCall> typed_call(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
   if (callee == nullptr || !has_known_tensors(call->type())) return std::nullopt;
-  const Operator* op = callee->op();
+  if (call->args().size() != callee->op()->num_inputs()) return std::nullopt;
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call->args()) {
     if (!has_known_tensors(arg->type())) return std::nullopt;
     types.emplace_back(arg->type());
   }
-  AttrsRef attrs = call->attrs();
+  return OpCall(callee->op(), call->attrs(), std::move(types), TypeRef(call->type()));
+}
+
+std::optional<Cost> call_cost(const Expr* expr) {
   try {
-    if (!attrs && op->attrs_schema() != nullptr) attrs = Attrs::make(*op->attrs_schema(), {}, {});
-    return cost_of(OpCall(op, attrs, types, TypeRef(call->type())));
+    std::optional<OpCall> call = typed_call(expr);
+    return call ? std::optional(cost_of(*call)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -12,6 +12,10 @@ namespace relay {
 /// without. As deep as an operator's type.
 bool has_known_tensors(const Type* type);
 
+/// A call of an operator with the types of its arguments and result; nothing for other nodes, and
+/// where rank or dtype of a tensor is not known.
+std::optional<OpCall> typed_call(const Expr* expr);
+
 /// The cost of a call of an operator on published types; nothing for other nodes, where a type is
 /// missing and where the call does not fit its operator.
 std::optional<Cost> call_cost(const Expr* expr);

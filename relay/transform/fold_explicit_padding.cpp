@@ -1,6 +1,7 @@
 // FoldExplicitPadding: operators that can pad take over padding before them.
 #include <relay/ir/rewrite.h>
 #include <relay/op/nn/padding.h>
+#include <relay/program/cost.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/op_calls.h>
@@ -9,19 +10,6 @@
 
 namespace relay {
 namespace {
-
-std::optional<OpCall> typed_call(const Expr* expr) {
-  const Operator* op = called_op(expr);
-  if (op == nullptr || expr->type() == nullptr) return std::nullopt;
-  const auto& call = static_cast<const Call&>(*expr);
-  std::vector<TypeRef> types;
-  for (const ExprRef& arg : call.args()) {
-    const auto* type = arg->type() == nullptr ? nullptr : arg->type()->as<TensorType>();
-    if (type == nullptr || !type->has_rank() || !type->has_dtype()) return std::nullopt;
-    types.emplace_back(arg->type());
-  }
-  return OpCall(op, call.attrs(), std::move(types), TypeRef(expr->type()));
-}
 
 /// The attributes of `call` with the padding of its first argument; null if it stays.
 AttrsRef with_padding(const Call& call) {

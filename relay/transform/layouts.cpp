@@ -140,25 +140,21 @@ ExprRef LayoutRewriter::rewrite_call(const Call& call, std::span<const ExprRef> 
     for (size_t i = 1; i < plain_operands.size(); ++i) plain_operands[i] = argument(i - 1);
     return rebuild(&call, plain_operands);
   };
-  bool known = has_known_tensors(call.type());
-  for (const ExprRef& arg : call.args()) known = known && has_known_tensors(arg->type());
-  if (!known) return as_before();
-  std::vector<TypeRef> types;
-  for (const ExprRef& arg : call.args()) types.emplace_back(arg->type());
-  OpCall typed(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type()));
+  std::optional<OpCall> typed = typed_call(&call);
+  if (!typed) return as_before();
 
-  std::optional<Written> written = write(call, typed, argument);
+  std::optional<Written> written = write(call, *typed, argument);
   if (!written) {
     std::vector<Arrangements> offered;
     bool any = false;
-    for (size_t i = 0; i < typed.num_inputs(); ++i) {
-      const auto* tuple = typed.input(i)->as<TupleType>();
+    for (size_t i = 0; i < typed->num_inputs(); ++i) {
+      const auto* tuple = typed->input(i)->as<TupleType>();
       const Arrangements* found = moved_.find(call.args()[i].get());
       offered.push_back(
           found != nullptr ? *found : Arrangements(tuple == nullptr ? 1 : tuple->fields().size()));
       any |= found != nullptr;
     }
-    std::optional<CallFlow> flow = any ? follow_layouts(typed, offered) : std::nullopt;
+    std::optional<CallFlow> flow = any ? follow_layouts(*typed, offered) : std::nullopt;
     if (!flow) return as_before();
     written = Written{call.callee(), std::move(*flow), {}};
   }
@@ -176,7 +172,7 @@ ExprRef LayoutRewriter::rewrite_call(const Call& call, std::span<const ExprRef> 
                               : nullptr;
   note(&call, written->flow.results);
   if (transform != nullptr && *transform->src_layout == *transform->dst_layout) return args[0];
-  const bool same = written->callee == call.callee() && written->flow.attrs == typed.attrs_ref();
+  const bool same = written->callee == call.callee() && written->flow.attrs == typed->attrs_ref();
   AttrsRef attrs = same ? call.attrs() : written->flow.attrs;
   std::vector<ExprRef> parts{written->callee};
   parts.insert(parts.end(), args.begin(), args.end());

@@ -1,25 +1,10 @@
 #include <relay/transform/op_calls.h>
 
 #include <relay/ir/rewrite.h>
+#include <relay/program/cost.h>
 #include <relay/support/pointer_map.h>
 
 namespace relay {
-namespace {
-
-bool is_known(const Type* type) {
-  if (type == nullptr) return false;
-  if (const auto* tuple = type->as<TupleType>()) {
-    for (const TypeRef& field : tuple->fields()) {
-      if (!is_known(field.get())) return false;  // as deep as the type, which is bounded
-    }
-    return true;
-  }
-  const auto* tensor = type->as<TensorType>();
-  return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
-}
-
-}  // namespace
-
 ExprRef place_calls(const ExprRef& root, std::span<const ExprRef> given, Span span) {
   PointerSet<Expr> old;
   for (const ExprRef& expr : given) old.insert(expr.get());
@@ -55,15 +40,9 @@ const Operator* called_op(const Expr* expr) {
 }
 
 ExprRef expand_call(const ExpandFn& expand, const Call& call, std::span<const ExprRef> args) {
-  const Operator* op = called_op(&call);
-  if (op == nullptr || !is_known(call.type())) return {};
-  std::vector<TypeRef> types;
-  for (const ExprRef& arg : call.args()) {
-    if (!is_known(arg->type())) return {};
-    types.emplace_back(arg->type());
-  }
-  OpCall typed(op, call.attrs(), std::move(types), TypeRef(call.type()));
-  ExprRef result = expand(typed, args);
+  std::optional<OpCall> typed = typed_call(&call);
+  if (!typed) return {};
+  ExprRef result = expand(*typed, args);
   return result ? place_calls(result, args, call.span()) : result;
 }
 
@@ -103,7 +82,7 @@ bool needs_run_to_check(const Call& call) {
   if (op == nullptr) return false;
   std::vector<TypeRef> types;
   for (const ExprRef& arg : call.args()) {
-    if (!is_known(arg->type())) return false;
+    if (!has_known_tensors(arg->type())) return false;
     types.emplace_back(arg->type());
   }
   return leaves_checks(op, types, call.attrs());
