@@ -11,6 +11,23 @@ uint32_t variable_of_let(const View& view, uint32_t let) {
   return view.expr(behind) == variable ? behind : view.id(variable);
 }
 
+const Function* bound_literal(const View& view, const Expr* expr) {
+  if (!expr->is<Var>()) return nullptr;
+  const uint32_t id = view.id(expr);
+  const uint32_t binder = id == View::kNone ? id : view.binder(id);
+  if (binder == View::kNone || view.kind(binder) != ExprKind::kLet) return nullptr;
+  return static_cast<const Let*>(view.expr(binder))->value()->as<Function>();
+}
+
+const Var* name_of_literal(const View& view, const Expr* literal) {
+  const auto uses = view.users()[view.id(literal)];
+  for (size_t i = uses.size(); i-- > 0;) {
+    if (uses[i].operand == 0 && view.kind(uses[i].user) == ExprKind::kLet)
+      return static_cast<const Let*>(view.expr(uses[i].user))->var().get();
+  }
+  return nullptr;
+}
+
 Lets::Lets(const View& view) : view_(view), closures_(false) {
   for (uint32_t id = 0; id < view.size(); ++id) {
     if (view.kind(id) == ExprKind::kFunction) closures_ = closures_ || id + 1 < view.size();

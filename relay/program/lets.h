@@ -13,6 +13,11 @@ namespace relay {
 /// The number of the variable that a let binds.
 uint32_t variable_of_let(const View& view, uint32_t let);
 
+/// The function literal that a let binds to a variable; null for other expressions and values.
+const Function* bound_literal(const View& view, const Expr* expr);
+/// The variable that the last let with this literal as its value binds; null for none.
+const Var* name_of_literal(const View& view, const Expr* literal);
+
 /// The lets of a view in order of number: values before what uses them.
 class Lets {
  public:

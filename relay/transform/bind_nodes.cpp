@@ -1,11 +1,11 @@
 #include <relay/transform/bind_nodes.h>
 
+#include <algorithm>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 
 #include <relay/ir/rewrite.h>
 #include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 namespace {
@@ -17,12 +17,7 @@ class Binder {
         vars_(regions.num_nodes()),
         values_(regions.num_nodes()),
         own_let_(regions.num_nodes(), Regions::kNone),
-        stands_for_(regions.num_nodes()) {
-    // A let stands for the end of its chain.
-    for (uint32_t id : regions.post_order()) {
-      uint32_t body = regions.kind(id) == ExprKind::kLet ? regions.operand(id, 1) : Regions::kNone;
-      stands_for_[id] = body == Regions::kNone ? id : stands_for_[body];
-    }
+        stands_for_(ends_of_chains(regions)) {
     use_names_of_lets();
     for (uint32_t id : regions.post_order()) {
       if (id != 0 && regions.kind(id) != ExprKind::kLet && !vars_[id] && bound(id))
@@ -132,56 +127,80 @@ class Binder {
 // Makes copies inside the function's value, so that the originals are used outside only.
 class Doubler final : public Rewriter {
  public:
-  explicit Doubler(const Regions& regions) {
-    for (const auto& [node, let] : regions.waiting()) {
-      nodes_[regions.expr(let)].push_back(regions.expr(node));
-      let_of_[regions.expr(node)] = regions.expr(let);
-    }
+  explicit Doubler(const View& view) : view_(view), waiting_(view.scopes().regions().waiting()) {
+    for (const auto& [node, let] : waiting_) nodes_.emplace_back(let, node);
+    std::sort(nodes_.begin(), nodes_.end());
   }
 
  private:
   void before(const Expr* expr, uint32_t operand, std::span<const ExprRef>) override {
     if (!expr->is<Let>()) return;
-    auto entry = nodes_.find(expr);
-    if (entry == nodes_.end()) return;
+    const auto waiting = waiting_for(number(expr));
+    if (waiting.empty()) return;
     if (operand == 0) {
       inside_.insert(expr);
       return;
     }
     inside_.erase(expr);
-    for (const Expr* node : entry->second) forget(node);
+    for (const auto& [let, node] : waiting) forget(view_.expr(view_.scopes().view_node(node)));
   }
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    if (nodes_.count(expr) != 0) {
+    const uint32_t own = number(expr);
+    if (own == Regions::kNone) return rebuild(expr, operands);
+    if (expr->is<Let>() && !waiting_for(own).empty()) {
       // The copies bind variables of their own.
       const ExprRef parts[] = {copy_with_fresh_vars(operands[0]), operands[1]};
       return rebuild(expr, parts);
     }
     ExprRef result = rebuild(expr, operands);
-    auto let = let_of_.find(expr);
-    if (let == let_of_.end() || inside_.count(let->second) == 0 || !(result == expr)) return result;
+    auto let = waiting_.find(own);
+    if (let == waiting_.end() || !(result == expr)) return result;
+    if (!inside_.contains(view_.expr(view_.scopes().view_node(let->second)))) return result;
     ExprRef copy = clone_node(expr);
     if (expr->type() != nullptr) copy->set_type(TypeRef(expr->type()));
     return copy;
   }
 
-  std::unordered_map<const Expr*, std::vector<const Expr*>> nodes_;  // of a let
-  std::unordered_map<const Expr*, const Expr*> let_of_;
-  std::unordered_set<const Expr*> inside_;  // lets whose value is being rewritten
+  using Waiting = std::pair<uint32_t, uint32_t>;  // a let, a node that waits for it
+  uint32_t number(const Expr* expr) const {
+    const uint32_t id = view_.id(expr);
+    return id == View::kNone ? Regions::kNone : view_.scopes().region_node(id);
+  }
+  std::span<const Waiting> waiting_for(uint32_t let) const {
+    auto [first, last] =
+        std::equal_range(nodes_.begin(), nodes_.end(), Waiting{let, 0},
+                         [](const Waiting& a, const Waiting& b) { return a.first < b.first; });
+    return {first, last};
+  }
+
+  const View& view_;
+  const std::unordered_map<uint32_t, uint32_t>& waiting_;
+  std::vector<Waiting> nodes_;
+  PointerSet<Expr> inside_;  // lets whose value is being rewritten
 };
 
 }  // namespace
 
-FunctionRef without_waiting_nodes(const FunctionRef& function) {
+std::vector<uint32_t> ends_of_chains(const Regions& regions) {
+  std::vector<uint32_t> ends(regions.num_nodes());
+  for (uint32_t id : regions.post_order()) {
+    uint32_t body = regions.kind(id) == ExprKind::kLet ? regions.operand(id, 1) : Regions::kNone;
+    ends[id] = body == Regions::kNone ? id : ends[body];
+  }
+  return ends;
+}
+
+FunctionRef without_waiting_nodes(const Program& program, const FunctionRef& function) {
   FunctionRef result = function;
   for (;;) {  // a node may wait for several names; each round frees it of the outermost
-    Regions regions(result.get());
-    if (regions.waiting().empty()) return result;
-    result = FunctionRef(Doubler(regions).run(result)->as<Function>());
+    const View& view = program.view(result);
+    if (view.scopes().regions().waiting().empty()) return result;
+    result = FunctionRef(Doubler(view).run(result)->as<Function>());
   }
 }
 
-FunctionRef bind_nodes(const Regions& regions, const std::function<bool(uint32_t node)>& bound) {
+FunctionRef bind_nodes(const View& view, const std::function<bool(uint32_t node)>& bound) {
+  const Regions& regions = view.scopes().regions();
   RELAY_CHECK(regions.waiting().empty(), "nodes that wait for a name cannot be bound");
   ExprRef result = Binder(regions, bound).run();
   RELAY_CHECK(result->is<Function>(), "binding the nodes of a function gave something else");

@@ -4,13 +4,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/ir/regions.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
+#include <relay/program/lets.h>
 #include <relay/support/error.h>
-#include <relay/support/pointer_map.h>
 #include <relay/transform/bind_nodes.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/literals.h>
@@ -40,15 +39,15 @@ TypeRef cps_type(const TypeRef& type, const TypeRef& answer) {
 // order in which they run; a region becomes code when its owner is met.
 class CpsConverter {
  public:
-  CpsConverter(const Function* root, const TypeRef& answer, const Renamed& renamed,
+  CpsConverter(const View& view, const TypeRef& answer, const Renamed& renamed,
                const Module& module)
-      : regions_(root),
+      : view_(view),
+        regions_(view.scopes().regions()),
         answer_(answer),
         renamed_(renamed),
         module_(module),
         values_(regions_.num_nodes()) {
     in_kernel_ = primitive_regions(regions_);
-    find_primitives();
     continuations_.resize(regions_.num_regions());
   }
 
@@ -65,17 +64,15 @@ class CpsConverter {
  private:
   // ---- What is called as it is -----------------------------------------------------------------
 
-  void find_primitives() {
-    for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
-      const auto* let = regions_.expr(id)->as<Let>();
-      const auto* function = let == nullptr ? nullptr : let->value()->as<Function>();
-      if (function != nullptr && is_primitive(function)) primitives_[let->var().get()] = function;
-    }
+  // A kernel, or a variable that a let binds to one; else null.
+  const Function* literal_kernel(const Expr* expr) const {
+    const auto* function = expr->as<Function>();
+    if (function == nullptr) function = bound_literal(view_, expr);
+    return function != nullptr && is_primitive(function) ? function : nullptr;
   }
   bool is_direct(const Expr* callee) const {
     if (callee->is<Op>() || callee->is<Constructor>()) return true;
-    if (const auto* function = callee->as<Function>()) return is_primitive(function);
-    if (const auto* var = callee->as<Var>()) return primitives_.contains(var);
+    if (literal_kernel(callee) != nullptr) return true;
     const auto* global = callee->as<GlobalVar>();
     return global != nullptr && renamed_(global->name()).empty();
   }
@@ -188,12 +185,7 @@ class CpsConverter {
   }
   // A function that is called as it is, or null.
   const Function* kernel_of(const Expr* expr) const {
-    if (const auto* function = expr->as<Function>())
-      return is_primitive(function) ? function : nullptr;
-    if (const auto* var = expr->as<Var>()) {
-      const Function* const* found = primitives_.find(var);
-      return found == nullptr ? nullptr : *found;
-    }
+    if (const Function* function = literal_kernel(expr)) return function;
     const auto* global = expr->as<GlobalVar>();
     const bool direct = global != nullptr && renamed_(global->name()).empty();
     return direct ? module_.function(global->name()) : nullptr;
@@ -290,7 +282,8 @@ class CpsConverter {
                  : branches;
   }
 
-  Regions regions_;
+  const View& view_;
+  const Regions& regions_;
   const TypeRef& answer_;
   const Renamed& renamed_;
   const Module& module_;
@@ -298,16 +291,15 @@ class CpsConverter {
   std::vector<ExprRef> values_;                 // of nodes that have one
   std::vector<VarRef> continuations_;           // of regions
   std::unordered_map<uint32_t, VarRef> joins_;  // of nodes with branches
-  PointerMap<Var, const Function*> primitives_;  // kernels that lets bind
 };
 
 }  // namespace
 
-FunctionRef before_cps(const FunctionRef& function) {
-  FunctionRef whole = without_waiting_nodes(function);
-  Regions regions(whole.get());
+FunctionRef before_cps(const Program& program, const FunctionRef& function) {
+  const View& view = program.view(without_waiting_nodes(program, function));
+  const Regions& regions = view.scopes().regions();
   std::vector<char> in_kernel = primitive_regions(regions);
-  return bind_nodes(regions, [&](uint32_t node) {
+  return bind_nodes(view, [&](uint32_t node) {
     if (in_kernel[regions.home(node)] != 0) return false;
     switch (regions.kind(node)) {
       case ExprKind::kCall:
@@ -378,8 +370,8 @@ FunctionRef to_cps(const FunctionRef& given, const Renamed& renamed, const Modul
   }
   auto converted = [&](const TypeRef& old) { return cps_type(old, answer); };
   // The types of the copy say what they become.
-  ExprRef copy = copy_nodes(function, converted);
-  FunctionRef made = CpsConverter(copy->as<Function>(), answer, renamed, module)
+  const View view(copy_nodes(function, converted));
+  FunctionRef made = CpsConverter(view, answer, renamed, module)
                          .run(result ? converted(result) : result, type_params);
   return FunctionRef(copy_nodes(made)->as<Function>());
 }

@@ -3,13 +3,13 @@
 
 #include <functional>
 
-#include <relay/ir/module.h>
+#include <relay/program/program.h>
 
 namespace relay {
 
-/// The function with everything that takes time or has an effect bound by a let: what `to_cps`
-/// takes, once it is typed.
-FunctionRef before_cps(const FunctionRef& function);
+/// The function, one of the program, with everything that takes time or has an effect bound by a
+/// let: what `to_cps` takes, once it is typed.
+FunctionRef before_cps(const Program& program, const FunctionRef& function);
 
 /// A function that `before_cps` gave, typed, in continuation-passing style:
 /// `fn (%x: T) -> R {…}` becomes `fn<answer>(%x: T, %k: fn (R) -> answer) -> answer {…}`.

@@ -65,12 +65,13 @@ class FieldCheck {
     auto found = fields_.find(constructor);
     if (found == fields_.end()) return;
     const auto& [data, type] = found->second;
-    throw Error(Diagnostic::error("functions inside of the data type " + data->name()->name().str() +
-                                      " cannot be in continuation-passing style",
-                                  place)
-                    .note("a field of " + constructor->name().str() + " has the type " + type->str(),
-                          data->span())
-                    .help("make the field's type a parameter of the data type"));
+    throw Error(
+        Diagnostic::error("functions inside of the data type " + data->name()->name().str() +
+                              " cannot be in continuation-passing style",
+                          place)
+            .note("a field of " + constructor->name().str() + " has the type " + type->str(),
+                  data->span())
+            .help("make the field's type a parameter of the data type"));
   }
 
   std::unordered_map<const Constructor*, Field> fields_;
@@ -81,12 +82,13 @@ class CpsModule {
  public:
   CpsModule(Module module, const std::vector<Name>& names) : bound_(std::move(module)) {
     const FieldCheck fields(bound_);
+    const Program program(bound_);
     for (const Name& name : names) {
       const Function& function = *bound_.function(name);
       if (called_directly(function) || is_cps(function)) continue;
       fields.check(function);
       converted_.push_back(name);
-      bound_.update_function(name, before_cps(FunctionRef(&function)));
+      bound_.update_function(name, before_cps(program, FunctionRef(&function)));
     }
     infer_types_or_throw(bound_);
     bound_ = resolve_literals(bound_);

@@ -10,6 +10,7 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
 #include <relay/ir/visit.h>
+#include <relay/program/lets.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/first_order.h>
@@ -66,9 +67,9 @@ class Defunctionalizer {
     if (!fresh) return *list_[entry->second];
     const auto& function = static_cast<const FuncType&>(type);
     if (function.is_scheme() || !type.closed())
-      throw Error("a function value has the open type " + type.str() +
-                      ", and data have closed ones",
-                  place_);
+      throw Error(
+          "a function value has the open type " + type.str() + ", and data have closed ones",
+          place_);
     const size_t number = list_.size();
     list_.push_back(std::make_unique<Family>());
     Family& made = *list_.back();
@@ -178,15 +179,8 @@ class Defunctionalizer {
 // One global function. Operands come first, so literals inside are data when those around are met.
 class FunctionConverter final : public Rewriter {
  public:
-  FunctionConverter(Defunctionalizer& whole, const Function* root) : whole_(whole), root_(root) {
-    post_order(root, [&](const Expr* expr) {
-      const auto* let = expr->as<Let>();
-      const auto* literal = let == nullptr ? nullptr : let->value()->as<Function>();
-      if (literal == nullptr) return;
-      if (is_primitive(literal)) kernels_[let->var().get()] = literal;
-      names_[literal] = let->var().get();
-    });
-  }
+  FunctionConverter(Defunctionalizer& whole, const FunctionRef& root)
+      : whole_(whole), root_(root.get()), view_(root) {}
 
  private:
   ExprRef enter(const Expr* expr) override {
@@ -236,18 +230,14 @@ class FunctionConverter final : public Rewriter {
   const Function* kernel_of(const Expr* expr) const {
     if (const auto* function = expr->as<Function>())
       return function != root_ && is_primitive(function) ? function : nullptr;
-    const auto* var = expr->as<Var>();
-    const Function* const* found = var == nullptr ? nullptr : kernels_.find(var);
-    return found == nullptr ? nullptr : *found;
+    const Function* bound = bound_literal(view_, expr);
+    return bound != nullptr && is_primitive(bound) ? bound : nullptr;
   }
 
   ExprRef convert_call(const Call& call, std::span<const ExprRef> operands) {
     const Expr* callee = call.callee().get();
-    const auto* var = callee->as<Var>();
-    const auto* literal = callee->as<Function>();
     const bool direct = callee->is<Op>() || callee->is<Constructor>() || callee->is<GlobalVar>() ||
-                        (literal != nullptr && is_primitive(literal)) ||
-                        (var != nullptr && kernels_.contains(var));
+                        kernel_of(callee) != nullptr;
     if (direct) return rebuild(&call, operands);
     if (callee->type() == nullptr || !callee->type()->is<FuncType>())
       throw Error("the type of what is called is not known", call.span());
@@ -259,8 +249,7 @@ class FunctionConverter final : public Rewriter {
     if (function.type() == nullptr || !function.type()->is<FuncType>())
       throw Error("the type of a function literal is not known", function.span());
     Family& family = whole_.family(*function.type());
-    auto found = names_.find(&function);
-    const Var* self = found == names_.end() ? nullptr : found->second;
+    const Var* self = name_of_literal(view_, &function);
     // The body with the applying function's arguments, and a field for each captured variable.
     std::unordered_map<const Var*, ExprRef> replacement;
     for (size_t i = 0; i < function.params().size(); ++i)
@@ -290,12 +279,11 @@ class FunctionConverter final : public Rewriter {
 
   Defunctionalizer& whole_;
   const Function* root_;
-  PointerMap<Var, const Function*> kernels_;
-  std::unordered_map<const Function*, const Var*> names_;  // of literals that lets bind
+  const View view_;
 };
 
 FunctionRef Defunctionalizer::convert(const FunctionRef& function) {
-  ExprRef converted = FunctionConverter(*this, function.get()).run(function);
+  ExprRef converted = FunctionConverter(*this, function).run(function);
   auto annotation = [&](const TypeRef& type) { return plain(type); };
   bool functions = !(converted == function);
   for (const VarRef& param : function->params())

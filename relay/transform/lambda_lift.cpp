@@ -18,13 +18,8 @@ bool mentions_outer_types(const Expr* root);
 
 class Lifter final : public Rewriter {
  public:
-  Lifter(Module& module, const Function* root) : module_(module), root_(root) {
-    post_order(root, [&](const Expr* expr) {
-      const auto* let = expr->as<Let>();
-      if (let != nullptr && let->value()->is<Function>())
-        names_[let->value().get()] = let->var().get();
-    });
-  }
+  Lifter(Module& module, const FunctionRef& root)
+      : module_(module), root_(root.get()), view_(root) {}
 
  private:
   ExprRef enter(const Expr* expr) override {
@@ -35,8 +30,7 @@ class Lifter final : public Rewriter {
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     ExprRef result = rebuild(expr, operands);
     if (!expr->is<Function>() || expr == root_ || mentions_outer_types(result.get())) return result;
-    const Var* self = nullptr;
-    if (auto found = names_.find(expr); found != names_.end()) self = found->second;
+    const Var* self = name_of_literal(view_, expr);
 
     std::vector<VarRef> captured;
     std::unordered_map<const Var*, ExprRef> replacement;
@@ -82,8 +76,8 @@ class Lifter final : public Rewriter {
 
   Module& module_;
   const Function* root_;
-  std::unordered_map<const Expr*, const Var*> names_;  // of functions that lets bind
-  std::unordered_map<const Var*, Name> globals_;       // lets of what captures nothing
+  const View view_;
+  std::unordered_map<const Var*, Name> globals_;  // lets of what captures nothing
 };
 
 // True if types in it mention type variables of the functions around.
@@ -144,7 +138,7 @@ Module lift(const Module& module, const PassContext& context) {
   for (const auto& entry : module.functions()) {
     FunctionRef function(result.function(entry.name));
     if (is_primitive(function.get()) || is_closure_maker(function.get())) continue;
-    ExprRef lifted = Lifter(result, function.get()).run(function);
+    ExprRef lifted = Lifter(result, function).run(function);
     if (!(lifted == function))
       result.update_function(entry.name, FunctionRef(lifted->as<Function>()));
   }

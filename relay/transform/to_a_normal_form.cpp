@@ -2,16 +2,18 @@
 #include <relay/transform/bind_nodes.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/pass_program.h>
 
 namespace relay {
 namespace {
 
-FunctionRef to_a_normal_form(const FunctionRef& old, const Module&, const PassContext&) {
+FunctionRef to_a_normal_form(const FunctionRef& old, const Module& module, const PassContext&) {
   if (all_nodes_are_bound(old.get())) return old;
-  FunctionRef function = without_waiting_nodes(old);
-  Regions regions(function.get());
+  const Program program = program_of(module);
+  const View& view = program.view(without_waiting_nodes(program, old));
+  const Regions& regions = view.scopes().regions();
   std::vector<char> in_kernel = primitive_regions(regions);
-  return bind_nodes(regions, [&](uint32_t node) { return in_kernel[regions.home(node)] == 0; });
+  return bind_nodes(view, [&](uint32_t node) { return in_kernel[regions.home(node)] == 0; });
 }
 
 RELAY_REGISTER_PASS({

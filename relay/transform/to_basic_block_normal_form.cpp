@@ -11,11 +11,9 @@ namespace {
 // Nodes with a use in another region than the one they run in.
 std::vector<bool> crossing_nodes(const Regions& regions) {
   size_t count = regions.num_nodes();
-  std::vector<uint32_t> stands_for(count);  // a let stands for the end of its chain
+  const std::vector<uint32_t> stands_for = ends_of_chains(regions);
   std::vector<bool> crossing(count);
   for (uint32_t id : regions.post_order()) {
-    uint32_t body = regions.kind(id) == ExprKind::kLet ? regions.operand(id, 1) : Regions::kNone;
-    stands_for[id] = body == Regions::kNone ? id : stands_for[body];
     for (size_t i = 0; i < regions.num_operands(id); ++i) {
       uint32_t operand = regions.operand(id, i);
       if (operand == Regions::kNone) continue;
@@ -56,8 +54,9 @@ bool names_shared_values(const Regions& regions) {
 
 FunctionTransform prepare(const Module& module, const PassContext&) {
   return [effects = LazyEffects(module)](const FunctionRef& old) {
-    FunctionRef function = without_waiting_nodes(old);
-    Regions regions(function.get());
+    FunctionRef function = without_waiting_nodes(effects.program(), old);
+    const View& view = effects.program().view(function);
+    const Regions& regions = view.scopes().regions();
     std::vector<bool> bound = crossing_nodes(regions);
     bool flat = !flattens(regions);
     bool any = std::find(bound.begin(), bound.end(), true) != bound.end();
@@ -69,7 +68,7 @@ FunctionTransform prepare(const Module& module, const PassContext&) {
         if (effectful.count(regions.expr(id)) != 0) bound[id] = true;
       }
     }
-    return bind_nodes(regions, [&](uint32_t id) { return bound[id]; });
+    return bind_nodes(view, [&](uint32_t id) { return bound[id]; });
   };
 }
 

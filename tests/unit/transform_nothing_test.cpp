@@ -24,10 +24,11 @@ Module typed(const std::string& text) {
 
 // The work of ToANormalForm where it does not look first.
 FunctionRef bound(const FunctionRef& old) {
-  FunctionRef function = without_waiting_nodes(old);
-  Regions regions(function.get());
+  const Program program{Module()};
+  const View& view = program.view(without_waiting_nodes(program, old));
+  const Regions& regions = view.scopes().regions();
   std::vector<char> in_kernel = primitive_regions(regions);
-  return bind_nodes(regions, [&](uint32_t node) { return in_kernel[regions.home(node)] == 0; });
+  return bind_nodes(view, [&](uint32_t node) { return in_kernel[regions.home(node)] == 0; });
 }
 
 TEST(PassesWithNothingToDo, BoundNodesAreThoseThatBindingKeeps) {

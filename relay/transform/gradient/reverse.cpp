@@ -11,11 +11,12 @@
 namespace relay::grad {
 
 Reverse::Reverse(const Function* function, Loops* loops)
-    : function_(function), loops_(loops), regions_(function) {
-  for (uint32_t id = 0; id < regions_.num_nodes(); ++id) {
+    : function_(function),
+      loops_(loops),
+      view_(ExprRef(function)),
+      regions_(view_.scopes().regions()) {
+  for (uint32_t id = 0; id < regions_.num_nodes(); ++id)
     types_.push_back(regions_.expr(id)->type());
-    if (const auto* let = regions_.expr(id)->as<Let>()) *lets_.insert(let->var().get()).first = id;
-  }
   find_dataflow();
   varied_.resize(types_.size());
   values_.resize(types_.size());
@@ -41,18 +42,19 @@ uint32_t Reverse::variable(const Var* var) {
 }
 
 // A let that binds a function keeps its variable: the function may mention it.
+uint32_t Reverse::let_of(const Var* var) const {
+  const uint32_t id = view_.id(var);
+  const uint32_t binder = id == View::kNone ? id : view_.binder(id);
+  if (binder == View::kNone || view_.kind(binder) != ExprKind::kLet) return kNone;
+  const auto* let = static_cast<const Let*>(view_.expr(binder));
+  return let->value()->is<Function>() ? kNone : view_.scopes().region_node(binder);
+}
+
 void Reverse::number_variables() {
   for (const VarRef& param : function_->params()) variable(param.get());
   auto visit = [&](const Expr* expr) {
     const auto* var = expr->as<Var>();
-    if (var == nullptr) return;
-    const uint32_t* let = lets_.find(var);
-    if (let == nullptr) {
-      variable(var);
-    } else if (static_cast<const Let*>(regions_.expr(*let))->value()->is<Function>()) {
-      lets_.erase(var);
-      variable(var);
-    }
+    if (var != nullptr && let_of(var) == kNone) variable(var);
   };
   for (uint32_t id : regions_.post_order()) {
     for (const ExprRef& operand : regions_.expr(id)->operands()) visit(operand.get());
@@ -62,7 +64,7 @@ void Reverse::number_variables() {
     for (const Regions::Step step : regions_.steps(region)) {
       if (!step.bind) continue;
       const auto* let = static_cast<const Let*>(regions_.expr(step.node));
-      if (lets_.find(let->var().get()) == nullptr) continue;
+      if (let_of(let->var().get()) == kNone) continue;
       const auto [id, expr] = origin(let->value().get(), regions_.operand(step.node, 0));
       *let_origins_.insert(let->var().get()).first = {id, expr};
     }
@@ -82,11 +84,11 @@ std::pair<uint32_t, const Expr*> Reverse::origin(const Expr* expr, uint32_t node
     if (var == nullptr) return {kNone, expr};
     const Origin* known = let_origins_.find(var);
     if (known != nullptr) return {known->id, known->expr};
-    const uint32_t* id = lets_.find(var);
-    if (id == nullptr) return {variables_.at(var), expr};
-    const auto* let = static_cast<const Let*>(regions_.expr(*id));
+    const uint32_t id = let_of(var);
+    if (id == kNone) return {variables_.at(var), expr};
+    const auto* let = static_cast<const Let*>(regions_.expr(id));
     expr = let->value().get();
-    node = regions_.operand(*id, 0);
+    node = regions_.operand(id, 0);
   }
 }
 

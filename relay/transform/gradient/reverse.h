@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <relay/ir/regions.h>
+#include <relay/program/view.h>
 #include <relay/transform/gradient/leaves.h>
 #include <relay/transform/gradient/loops.h>
 
@@ -109,6 +109,8 @@ class Reverse {
   };
   class Capture;
 
+  /// The let that gives a variable a value that is no function; kNone for another variable.
+  uint32_t let_of(const Var* var) const;
   void number_variables();
   void find_dataflow();
   bool branches_are_dataflow(uint32_t id) const;
@@ -135,9 +137,9 @@ class Reverse {
 
   const Function* function_;
   Loops* loops_;
-  Regions regions_;
+  const View view_;
+  const Regions& regions_;
   LeafTable leaf_table_;
-  PointerMap<Var, uint32_t> lets_;  // the let that binds a variable
   struct Origin {
     uint32_t id;
     const Expr* expr;
@@ -153,7 +155,7 @@ class Reverse {
   std::map<uint32_t, IfParts> ifs_;
   std::map<uint32_t, LoopRun> loop_runs_;
   std::map<uint32_t, Loops::Saving> savings_;  // of calls of loops that lead to checkpoints
-  PointerMap<Expr, Home> homes_;  // of new forward nodes
+  PointerMap<Expr, Home> homes_;               // of new forward nodes
   std::vector<Frame> frames_;
   std::function<ExprRef(uint32_t)> missing_;
   std::function<ExprRef(uint32_t, uint32_t)> missing_leaf_;
