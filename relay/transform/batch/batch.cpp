@@ -10,6 +10,7 @@
 #include <relay/support/error.h>
 #include <relay/transform/batch/lane_writer.h>
 #include <relay/transform/batch/parts.h>
+#include <relay/transform/expand_ops.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/gradient/gradient.h>
 #include <relay/transform/gradient/parts.h>
@@ -212,54 +213,6 @@ Module with_types(const Module& module, const Name& name) {
   return monomorphic(without_polymorphic_lets(special), name);
 }
 
-bool is_defined_by_others(const Expr* expr) {
-  const Operator* op = called_op(expr);
-  return op != nullptr && op->definition() == DefinitionKind::kExpand;
-}
-
-class Expander final : public Rewriter {
- public:
-  Expander(const LazyEffects& effects, const Function* root) : expander_(effects, root) {}
-
- private:
-  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    if (is_defined_by_others(expr)) {
-      const auto& call = static_cast<const Call&>(*expr);
-      const ExprRef defined = expander_(called_op(expr)->expand(), call, operands.subspan(1));
-      // An annotation of its argument is no computation: it stays.
-      if (defined && !(operands.size() > 1 && defined == operands[1])) return defined;
-    }
-    return rebuild(expr, operands);
-  }
-  CallExpander expander_;
-};
-
-/// Operators that others define have no form for lanes of their own.
-Module with_all_definitions(Module module) {
-  constexpr int kMostRounds = 8;  // definitions in terms of others that others define
-  for (int round = 0; round < kMostRounds; ++round) {
-    const LazyEffects effects(module);
-    Module changed = module;
-    bool any = false;
-    for (const auto& entry : module.functions()) {
-      bool here = false;
-      visit_each(entry.function.get(), [&](const Expr* expr) {
-        here = here || is_defined_by_others(expr);
-        return !here;
-      });
-      if (!here) continue;
-      const ExprRef defined = Expander(effects, entry.function.get()).run(entry.function);
-      if (defined == entry.function) continue;
-      changed.update_function(entry.name, FunctionRef(defined->as<Function>()));
-      any = true;
-    }
-    if (!any) break;
-    infer_types_or_throw(changed);
-    module = resolve_literals(changed);
-  }
-  return module;
-}
-
 /// The program with types again after a change of `own`.
 Module typed(Module module) {
   infer_types_or_throw(module);
@@ -270,7 +223,11 @@ Module prepared(const FunctionRef& function, const Module& module, const Name& o
   Module whole = module;
   whole.add_function(own, function);
   infer_types_or_throw(whole);
-  whole = with_all_definitions(with_types(whole, own));
+  // Operators that others define have no form for lanes of their own.
+  Expansion expansion;
+  expansion.everywhere = expansion.keep_annotations = true;
+  constexpr int kMostRounds = 8;
+  whole = with_definitions(with_types(whole, own), expansion, kMostRounds);
   const FunctionRef given(whole.function(own));
   if (!Effects(whole).any()) {
     const FunctionRef plain = grad::with_calls_inlined(given, whole);

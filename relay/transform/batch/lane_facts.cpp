@@ -175,44 +175,22 @@ bool LaneFacts::changes(const GlobalTypeVar* name) {
 }
 
 GlobalTypeVarRef LaneFacts::changed(const GlobalTypeVar* name) {
-  if (auto found = data_.find(name); found != data_.end()) return found->second;
   if (!lanes_.is_int())
     throw Error(Diagnostic::error("the data type " + name->name().str() +
                                   " holds tensors that differ from lane to lane, so the number of "
                                   "lanes must be known")
                     .help("give axis_size"));
   const TypeDataRef data(whole_.type_data(name));
-  auto free_name = [](const std::string& base, auto taken) {
-    std::string text = base + "_vmap";
-    for (int i = 1; taken(Name(text)); ++i) text = base + "_vmap_" + std::to_string(i);
-    return Name(text);
-  };
-  const GlobalTypeVarRef made = GlobalTypeVar::make(free_name(
-      name->name().str(), [&](const Name& text) { return target_.type_data(text) != nullptr; }));
-  data_[name] = made;
-  target_.add_type(TypeData::make(made, {}, {}));  // takes the name until it is complete
-  std::vector<ConstructorRef> constructors;
-  for (const ConstructorRef& old : data->constructors()) {
-    std::vector<TypeRef> fields;
-    for (size_t i = 0; i < old->inputs().size(); ++i)
-      fields.push_back(type(declared(*data)[old->ctor_tag()][i]));
-    const Name text = free_name(old->name().str(), [&](const Name& taken) {
-      return target_.constructor(taken) != nullptr;
-    });
-    constructors.push_back(make_constructor(text, made, old->ctor_tag(), std::move(fields)));
-    constructors_[old.get()] = constructors.back();
-  }
-  target_.add_type(TypeData::make(made, {data->type_vars().begin(), data->type_vars().end()},
-                                  std::move(constructors), data->is_extern(), data->span()),
-                   true);
-  return made;
+  return data_.type(data, [&](const Constructor& old, size_t i) {
+    return type(declared(*data)[old.ctor_tag()][i]);
+  });
 }
 
 ConstructorRef LaneFacts::constructor(const ConstructorRef& old) {
   const GlobalTypeVar* name = old->type_name().get();
   if (!changes(name)) return old;
   changed(name);
-  return constructors_.at(old.get());
+  return data_.constructor(old.get());
 }
 
 }  // namespace relay::lanes

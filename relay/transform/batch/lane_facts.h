@@ -7,6 +7,7 @@
 
 #include <relay/ir/module.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/derived_data.h>
 
 namespace relay::lanes {
 
@@ -24,7 +25,7 @@ class LaneFacts {
 
   /// `target` gets data types whose declarations hold tensors with lanes.
   LaneFacts(const Module& whole, Module& target, Dim lanes)
-      : whole_(whole), target_(target), lanes_(std::move(lanes)) {}
+      : whole_(whole), lanes_(std::move(lanes)), data_(target, "_vmap") {}
 
   /// A fact for a value of the type. Type parameters of data have those of `args`.
   Id make(const TypeRef& type, const TypeArgs& args = {});
@@ -72,7 +73,6 @@ class LaneFacts {
   TypeRef with_lanes(const TypeRef& type, Id id);
 
   const Module& whole_;
-  Module& target_;
   Dim lanes_;
   bool masked_ = false;
   std::vector<Node> nodes_;
@@ -80,8 +80,7 @@ class LaneFacts {
   std::vector<Id> sources_;
   // Facts of the fields of constructors, with parameters open.
   PointerMap<Type, std::vector<std::vector<Id>>> declared_;
-  std::unordered_map<const Type*, GlobalTypeVarRef> data_;
-  std::unordered_map<const Constructor*, ConstructorRef> constructors_;
+  DerivedData data_;
 };
 
 }  // namespace relay::lanes

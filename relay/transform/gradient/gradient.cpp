@@ -6,7 +6,9 @@
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
+#include <relay/op/registry/gradient.h>
 #include <relay/support/error.h>
+#include <relay/transform/expand_ops.h>
 #include <relay/transform/gradient/forward.h>
 #include <relay/transform/gradient/leaves.h>
 #include <relay/transform/gradient/parts.h>
@@ -107,7 +109,11 @@ Module with_function(const FunctionRef& function, const Module& module, Name& ow
   own = whole.fresh_name("differentiated");
   whole.add_function(own, function);
   infer_types_or_throw(whole);
-  return with_definitions(with_known_types(whole, own));
+  // Operators with a gradient of their own stay.
+  Expansion expansion;
+  expansion.wanted = [](const Operator& op) { return gradient_column().find(&op) == nullptr; };
+  expansion.keep_annotations = true;
+  return with_definitions(with_known_types(whole, own), expansion);
 }
 
 // The function `own` of a module without effects, with the calls that can be inlined put in place.

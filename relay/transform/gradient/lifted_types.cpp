@@ -23,7 +23,9 @@ ExprRef Code::finish(ExprRef result) const {
 
 // ---- Types ---------------------------------------------------------------------------------
 
-LiftedTypes::LiftedTypes(Module& target) : target_(target) { find_changed(); }
+LiftedTypes::LiftedTypes(Module& target) : target_(target), data_(target, "_grad") {
+  find_changed();
+}
 
 TypeRef LiftedTypes::tape() { return RefType::make(FuncType::make({}, TupleType::make({}))); }
 
@@ -76,41 +78,15 @@ TypeRef LiftedTypes::lift(const TypeRef& type) {
 }
 
 GlobalTypeVarRef LiftedTypes::lifted_data(const GlobalTypeVar* name) {
-  auto found = data_.find(name);
-  if (found != data_.end()) return found->second;
-  const TypeDataRef data(target_.type_data(name));
-  auto free_name = [](const std::string& base, auto taken) {
-    std::string text = base;
-    for (int i = 1; taken(Name(text)); ++i) text = base + "_" + std::to_string(i);
-    return Name(text);
-  };
-  const Name other = free_name(name->name().str() + "_grad", [&](const Name& text) {
-    return target_.type_data(text) != nullptr;
-  });
-  const GlobalTypeVarRef made = GlobalTypeVar::make(other);
-  data_[name] = made;
-  target_.add_type(TypeData::make(made, {}, {}));  // takes the name until it is complete
-  std::vector<ConstructorRef> constructors;
-  for (const ConstructorRef& old : data->constructors()) {
-    std::vector<TypeRef> fields;
-    for (const TypeRef& field : old->inputs()) fields.push_back(lift(field));
-    const Name text = free_name(old->name().str() + "_grad", [&](const Name& taken) {
-      return target_.constructor(taken) != nullptr;
-    });
-    constructors.push_back(make_constructor(text, made, old->ctor_tag(), std::move(fields)));
-    constructors_[old.get()] = constructors.back();
-  }
-  target_.add_type(TypeData::make(made, {data->type_vars().begin(), data->type_vars().end()},
-                                  std::move(constructors), data->is_extern(), data->span()),
-                   true);
-  return made;
+  return data_.type(TypeDataRef(target_.type_data(name)),
+                    [&](const Constructor& old, size_t i) { return lift(old.inputs()[i]); });
 }
 
 ConstructorRef LiftedTypes::constructor(const ConstructorRef& constructor) {
   const GlobalTypeVar* name = constructor->type_name().get();
   if (changed_.count(name) == 0) return constructor;
   lifted_data(name);
-  return constructors_.at(constructor.get());
+  return data_.constructor(constructor.get());
 }
 
 // ---- Walks ---------------------------------------------------------------------------------

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <map>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include <relay/ir/module.h>
+#include <relay/transform/derived_data.h>
 
 namespace relay::grad {
 
@@ -68,8 +67,7 @@ class LiftedTypes {
 
   Module& target_;
   std::unordered_set<const Type*> changed_;  // names of data types
-  std::unordered_map<const Type*, GlobalTypeVarRef> data_;
-  std::unordered_map<const Constructor*, ConstructorRef> constructors_;
+  DerivedData data_;
   std::map<std::pair<Walk, const Type*>, Name> walks_;
   std::vector<TypeRef> kept_;
 };

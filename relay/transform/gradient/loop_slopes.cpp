@@ -31,12 +31,6 @@ VarRef like_param(const Function& function, size_t i) {
   return make_var(param->name(), TypeRef(param->type()), param->span());
 }
 
-Name free_name(const std::string& base, const std::function<bool(const Name&)>& taken) {
-  std::string text = base;
-  for (int i = 1; taken(Name(text)); ++i) text = base + "_" + std::to_string(i);
-  return Name(text);
-}
-
 const Loops::Slope& Loops::slope(const Call& call, const std::vector<bool>& active, Saving saving) {
   Loop& loop = loops_.at(call.callee()->as<GlobalVar>()->name());
   const std::vector<bool> all = all_active(loop, active);

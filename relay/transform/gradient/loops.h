@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <relay/ir/module.h>
+#include <relay/transform/derived_data.h>
 
 namespace relay::grad {
 
@@ -19,8 +19,6 @@ std::vector<size_t> positions_of(const std::vector<bool>& chosen);
 TypeRef types_of(const Function& function, std::span<const size_t> params);
 /// A variable with the name and the type of a parameter.
 VarRef like_param(const Function& function, size_t i);
-/// The name, or with a number if it is taken.
-Name free_name(const std::string& base, const std::function<bool(const Name&)>& taken);
 
 /// The loops that a function calls, and what differentiates them.
 ///

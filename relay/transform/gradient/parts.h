@@ -14,9 +14,6 @@ ExprRef result_in_form(const GradientForm& form, ExprRef value, std::vector<Expr
 /// Refuses a result without floats.
 void require_float_result(const Function& function, const GradientForm& form);
 
-/// A typed module with the definitions of operators that others define in the place of their calls,
-/// but for those that have a gradient of their own.
-Module with_definitions(const Module& module);
 /// A typed function with the calls of functions that are known and not recursive replaced by their
 /// bodies.
 FunctionRef with_calls_inlined(const FunctionRef& function, const Module& module);
