@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <unordered_map>
 
 #include <relay/op/registry/gradient_values.h>
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
+#include <relay/support/hash.h>
 #include <relay/tensor_expr/adjoint.h>
 #include <relay/tensor_expr/linearity.h>
 #include <relay/tensor_expr/walk.h>
@@ -152,6 +155,73 @@ std::vector<Plain> plain_outputs(const te::Computation& computation) {
   return found;
 }
 
+/// Facts about a derivative. A program may have many calls that differ in their values alone, so
+/// they are found once for an operator, its attributes and types, and kept.
+struct Derivation {
+  std::string refusal;         // the reason why there is none; then the rest is empty
+  std::vector<bool> read;      // the tensors among its inputs that it depends on
+  std::vector<Plain> outputs;  // for each gradient
+};
+
+Derivation find_derivation(const Operator& op, const AttrsRef& attrs,
+                           const std::vector<TypeRef>& inputs, const TypeRef& given) {
+  Derivation found;
+  try {
+    const te::Computation computation = derive(op, attrs, inputs, given);
+    found.read = te::needed_tensors(computation).inputs;
+    found.outputs = plain_outputs(computation);
+  } catch (const te::NoAdjoint& error) {
+    found.refusal = error.what();
+  }
+  return found;
+}
+
+// Types and attributes are interned, so their addresses say all about them.
+struct DerivationKey {
+  const Operator* op;
+  const Relation* relation;  // an operator may be declared anew
+  AttrsRef attrs;
+  std::vector<TypeRef> types;
+
+  friend bool operator==(const DerivationKey& a, const DerivationKey& b) = default;
+};
+struct DerivationHash {
+  size_t operator()(const DerivationKey& key) const {
+    auto address = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); };
+    uint64_t hash = hash_combine(address(key.op), address(key.attrs.get()));
+    for (const TypeRef& type : key.types) hash = hash_combine(hash, address(type.get()));
+    return hash;
+  }
+};
+
+struct Derivations {
+  ForkMutex mutex;
+  std::unordered_map<DerivationKey, std::shared_ptr<const Derivation>, DerivationHash> known;
+  static Derivations& instance() {
+    static auto* all = new Derivations;
+    return *all;
+  }
+};
+
+std::shared_ptr<const Derivation> derivation_of(const Operator& op, const AttrsRef& attrs,
+                                                const std::vector<TypeRef>& inputs,
+                                                const TypeRef& given) {
+  constexpr size_t kMost = 1024;  // more types than that in turn are derived again
+  DerivationKey key{&op, op.relation(), attrs, inputs};
+  key.types.push_back(given);
+  Derivations& all = Derivations::instance();
+  {
+    std::lock_guard lock(all.mutex);
+    auto found = all.known.find(key);
+    if (found != all.known.end()) return found->second;
+  }
+  auto made = std::make_shared<const Derivation>(find_derivation(op, attrs, inputs, given));
+  decltype(all.known) dropped;  // freed without the lock
+  std::lock_guard lock(all.mutex);
+  if (all.known.size() >= kMost) dropped.swap(all.known);
+  return all.known.try_emplace(std::move(key), std::move(made)).first->second;
+}
+
 size_t count_tensors(const TypeRef& type) {
   const auto* tuple = type->as<TupleType>();
   if (tuple == nullptr) return 1;
@@ -170,13 +240,10 @@ std::vector<Plain> leave_out_unread(const GradientCall& call, std::vector<ExprRe
     inputs.push_back(typed.input(i));
     if (!has_known_extents(inputs.back())) return {};
   }
-  te::Computation computation;
-  try {
-    computation = derive(*typed.op(), typed.attrs_ref(), inputs, {});
-  } catch (const te::NoAdjoint&) {
-    return {};  // the operator's relation refuses it, with the place
-  }
-  const std::vector<bool> read = te::needed_tensors(computation).inputs;
+  const auto derivation = derivation_of(*typed.op(), typed.attrs_ref(), inputs, {});
+  // The operator's relation refuses it, with the place.
+  if (!derivation->refusal.empty()) return {};
+  const std::vector<bool>& read = derivation->read;
   size_t next = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto* tuple = inputs[i]->as<TupleType>();
@@ -185,7 +252,7 @@ std::vector<Plain> leave_out_unread(const GradientCall& call, std::vector<ExprRe
     for (size_t k = 0; k < count; ++k) any = any || read[next++];
     if (!any) args[i] = zeros_in_place_of(args[i], inputs[i]);
   }
-  return plain_outputs(computation);
+  return derivation->outputs;
 }
 
 std::string refusal(const Operator& op, const std::string& why) {
@@ -232,11 +299,8 @@ TypeRef infer_gradient(const Operator& op, const RelationCall& call) {
   size_t next = 0;
   for (TypeRef& input : inputs) input = with_names(input, next);
   TypeRef given = with_names(call.input(n), next);
-  try {
-    derive(op, call.attrs_ref(), inputs, given);
-  } catch (const te::NoAdjoint& error) {
-    call.fail(refusal(op, error.what()));
-  }
+  const auto derivation = derivation_of(op, call.attrs_ref(), inputs, given);
+  if (!derivation->refusal.empty()) call.fail(refusal(op, derivation->refusal));
   return type;
 }
 
