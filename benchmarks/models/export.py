@@ -10,17 +10,28 @@ import sys
 import warnings
 
 import torch
-from torchvision.models import segmentation
+from torchvision import models
 
+PICTURE = (1, 3, 224, 224)
+NONE = {"weights": None}
 MODELS = {
-    "deeplabv3_mobilenet_v3": (segmentation.deeplabv3_mobilenet_v3_large, (1, 3, 256, 256)),
+    "deeplabv3_mobilenet_v3": (
+        models.segmentation.deeplabv3_mobilenet_v3_large, {**NONE, "weights_backbone": None}, (1, 3, 256, 256)
+    ),
+    "shufflenet_v2": (models.shufflenet_v2_x1_0, NONE, PICTURE),
+    "mnasnet": (models.mnasnet1_0, NONE, PICTURE),
+    "regnet_y_400mf": (models.regnet_y_400mf, NONE, PICTURE),
+    "efficientnet_b0": (models.efficientnet_b0, NONE, PICTURE),
+    "mobilenet_v3": (models.mobilenet_v3_large, NONE, PICTURE),
+    "convnext_tiny": (models.convnext_tiny, NONE, PICTURE),
+    "resnext50": (models.resnext50_32x4d, NONE, PICTURE),
 }
 
 
 def main(name, path):
-    build, shape = MODELS[name]
+    build, options, shape = MODELS[name]
     torch.manual_seed(0)
-    model = build(weights=None, weights_backbone=None).eval()
+    model = build(**options).eval()
     warnings.simplefilter("ignore", DeprecationWarning)  # the other exporter needs packages more
     torch.onnx.export(model, (torch.zeros(shape),), path, opset_version=18, dynamo=False, input_names=["data"])
 

@@ -28,7 +28,16 @@ LIGHT = (
 )
 NAMES = OWN + LIGHT
 # Written by torchvision (export.py).
-EXPORTED = ("deeplabv3_mobilenet_v3",)
+EXPORTED = (
+    "deeplabv3_mobilenet_v3",
+    "shufflenet_v2",
+    "mnasnet",
+    "regnet_y_400mf",
+    "efficientnet_b0",
+    "mobilenet_v3",
+    "convnext_tiny",
+    "resnext50",
+)
 # Quantised by ONNX Runtime's tools (quantise.py): the model, and the form.
 QUANTISED = {
     f"{name}_{form}": (name, form)
