@@ -20,16 +20,16 @@ using namespace relay;
 
 const Module& program() {
   static const Module* module = [] {
-    auto* made = new Module(parse_module("program", R"(
+    Module made = parse_module("program", R"(
       def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(3, 3), float32], %c: bool, %n: Tensor[(?), int32]) {
         %0 = nn.relu(add(multiply(%x, 1f), multiply(2f, %x)));
         %1 = divide(exp(%0), sqrt(add(%0, 0f)));
         let %t = (%1, negative(negative(%0)), transpose(transpose(%1)));
         let %f = fn (%a: Tensor[(2, 3), float32]) { nn.softmax(nn.dense(%a, %w), axis=1) };
         if (%c) { (%f(%t.0), add(%n, 0)) } else { (cast(cast(%t.2, dtype="float64"), dtype="float32"), multiply(%n, 1)) }
-      })"));
-    infer_types_or_throw(*made);
-    return new Module(resolve_literals(*made));
+      })");
+    infer_types_or_throw(made);
+    return new Module(resolve_literals(made));
   }();
   return *module;
 }
