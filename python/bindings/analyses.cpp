@@ -13,9 +13,9 @@
 #include <relay/analysis/forms.h>
 #include <relay/analysis/variables.h>
 #include <relay/infer/infer.h>
-#include <relay/op/registry/facts.h>
 #include <relay/print/annotated.h>
 #include <relay/program/call_graph.h>
+#include <relay/transform/sparse/sparse.h>
 
 namespace relay::python {
 
@@ -25,34 +25,6 @@ std::vector<int> numbers(FeatureSet features) {
   std::vector<int> result;
   for (Feature feature : features.list()) result.push_back(static_cast<int>(feature));
   return result;
-}
-
-/// How quantised numbers go through a call, by a word; if it multiplies and adds elements of two
-/// tensors; and if attributes name the layouts of its operands, as those of convolutions do. Empty
-/// for what is no call of an operator, or has an operand without type.
-std::tuple<std::string, bool, bool> numbers_of_call(const ExprRef& expr) {
-  const auto* call = expr->as<Call>();
-  const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
-  if (callee == nullptr || call->type() == nullptr) return {};
-  std::vector<TypeRef> types;
-  for (const ExprRef& arg : call->args()) {
-    if (arg->type() == nullptr) return {};
-    types.emplace_back(arg->type());
-  }
-  if (types.size() != callee->op()->num_inputs()) return {};
-  AttrsRef attrs = call->attrs();
-  if (const AttrsSchema* schema = callee->op()->attrs_schema(); !attrs && schema != nullptr)
-    attrs = Attrs::make(*schema, {}, {});
-  OpCall typed(callee->op(), attrs, std::move(types), TypeRef(call->type()));
-  QuantisedRule rule = quantised_rule(typed);
-  bool sums = rule == QuantisedRule::kRequantises;
-  const bool multiplies = sums && !(cost_of(typed).macs == Dim(0));
-  if (multiplies && !std::ranges::all_of(call->args(), [](const ExprRef& arg) {
-        const auto* tensor = arg->type()->as<TensorType>();
-        return tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_float();
-      }))
-    return {};
-  return {std::string(word_text(rule)), multiplies, layout_rule(typed) == LayoutRule::kNamed};
 }
 
 }  // namespace
@@ -103,9 +75,14 @@ void bind_analyses(nb::module_& m) {
       },
       nb::arg("mod"), nb::arg("remark"),
       "The module as text, with what `remark` says of each node as a comment after it.");
-  m.def("numbers_of_call", &numbers_of_call, nb::arg("call"),
-        "The rule for quantised numbers of a call with types, if it multiplies and adds, and if "
-        "attributes name its layouts.");
+  m.def(
+      "block_matrix",
+      [](const NDArray& matrix, int64_t height, int64_t width) {
+        sparse::BlockMatrix made = sparse::block_matrix(matrix, height, width);
+        return std::make_tuple(made.elements, made.columns, made.beginnings);
+      },
+      nb::arg("matrix"), nb::arg("height"), nb::arg("width"),
+      "Elements, columns and beginnings of rows of the blocks of a matrix that are not all zeros.");
   m.def(
       "detect_features", [](const ExprRef& expr) { return numbers(detect_features(expr.get())); },
       nb::arg("expr"));

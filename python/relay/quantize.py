@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from ._checks import require_type
-from . import _core
-from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, TensorType, Var
+from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, Var
 from ._progress import progress
 from .analysis import post_order_visit
 from .expr import bind, const
-from .expr_functor import MixedModeMutator, rewrite
+from .expr_functor import rewrite
 from .transform import Sequential, create, module_pass
 
 __all__ = ["QConfig", "QAnnotateKind", "annotate", "calibrate", "current_qconfig", "kl_divergence_threshold", "partition", "prerequisite_optimize", "qconfig",
@@ -71,10 +70,6 @@ class QConfig:
         if not self.global_scale > 0:
             raise ValueError(f"global_scale is greater than 0, not {self.global_scale}")
 
-    def bits(self, kind: int) -> int:
-        """The bits of the integers of an annotation."""
-        return self.nbit_weight if kind == QAnnotateKind.WEIGHT else self.nbit_input
-
     def __enter__(self) -> QConfig:
         _entered().append(self)
         return self
@@ -116,143 +111,32 @@ def qconfig(**kwargs: Any) -> QConfig:
 _SCALE = "quantize.scale"
 
 
-_HINT = "annotation.cast_hint"
-# How quantised numbers go through a call: it computes sums of products, other sums, or passes them on.
-_CONVOLUTION, _PRODUCT, _SUM, _PASSES, _OTHER = range(5)
-
-
-def _name_of(expr: Expr) -> str:
-    return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
-
-
-def _kind_of(call: Call) -> int:
-    """From the operator's computation: the call has to have types."""
-    rule, multiplies, named = _core.numbers_of_call(call)
-    if rule == "requantises":
-        return (_CONVOLUTION if named else _PRODUCT) if multiplies else _SUM
-    return _PASSES if rule in ("keeps", "constants") else _OTHER
-
-
-def _simulated(expr: Expr, scale: Expr, dtype: str) -> Expr:
-    from .qnn import op
-
-    zero = const(0, "int32")
-    return op.dequantize(op.quantize(expr, scale, zero, out_dtype=dtype), scale, zero)
-
-
-class _Integers(MixedModeMutator):
-    """Goes over a function whose calls have types, and knows what comes of integers: the results of convolutions and products that are
-    quantised, and those of calls that pass them on. `quantised` is given each convolution and product, `summed` each sum of such results."""
-
-    def __init__(self, config: QConfig) -> None:
-        super().__init__()
-        self.config, self.convolutions = config, 0
-        self.integers: set[Any] = set()
-
-    def quantised(self, call: Call) -> Expr:
-        return call
-
-    def summed(self, call: Call) -> Expr:
-        return call
-
-    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
-        if not isinstance(post, Call) or not _name_of(pre):
-            return post
-        kind = _kind_of(pre)
-        if kind == _CONVOLUTION:
-            number, self.convolutions = self.convolutions, self.convolutions + 1
-            if number in (self.config.skip_conv_layers or []):
-                return post
-            made = self.quantised(post)
-        elif kind == _PRODUCT:
-            if self.config.skip_dense_layer:
-                return post
-            made = self.quantised(post)
-        elif not any(arg in self.integers for arg in post.args) or kind == _OTHER and _name_of(pre) != _HINT:
-            return post
-        elif kind == _SUM and len(post.args) > 1 and not any(isinstance(arg, Constant) for arg in post.args):
-            if not all(arg in self.integers for arg in post.args):
-                return post
-            made = self.summed(post)
-        else:
-            made = post
-        self.integers.add(made)
-        return made
-
-
-class _Partition(_Integers):
-    """Marks the operands of sums of integers."""
-
-    def summed(self, call: Call) -> Expr:
-        from .op.annotation import cast_hint
-
-        args = [arg if _name_of(arg) == _HINT else cast_hint(arg, dtype=self.config.dtype_input) for arg in call.args]
-        return Call(call.op, args, call.attrs, call.type_args, call.span)
-
-
-class _Annotation(_Integers):
-    """Puts a pair of quantize and dequantize around operands, with a variable for each scale."""
-
-    def __init__(self, config: QConfig) -> None:
-        super().__init__(config)
-        self.scales: list[Var] = []
-        self.known: dict[Any, Expr] = {}
-
-    def point(self, expr: Expr) -> Expr:
-        kind = QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT
-        if (expr, kind) not in self.known:
-            scale = Var(f"{_SCALE}.{kind}.{len(self.scales)}", TensorType((), "float32"))
-            self.scales.append(scale)
-            dtype = self.config.dtype_weight if kind == QAnnotateKind.WEIGHT else self.config.dtype_input
-            self.known[expr, kind] = _simulated(expr, scale, dtype)
-        return self.known[expr, kind]
-
-    def quantised(self, call: Call) -> Expr:
-        return Call(call.op, [self.point(arg) for arg in call.args], call.attrs, call.type_args, call.span)
-
-    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
-        if _name_of(pre) == _HINT and isinstance(post, Call):
-            return self.point(post.args[0])
-        return super().rewrite_call(pre, post)
+def _step(name: str, config: QConfig, *fields: str, **options: Any) -> Pass:
+    """A registered pass with what it takes of a configuration."""
+    given = {field: getattr(config, field) for field in fields}
+    if "skip_conv_layers" in given:
+        given["skip_conv_layers"] = [str(layer) for layer in config.skip_conv_layers or []]
+    made: Pass = create(name, **given, **options)
+    return made
 
 
 def partition() -> Pass:
     """Marks where results of integer computation meet: an operand of a sum of two such gets an `annotation.cast_hint` of the dtype of
     operands, at which `annotate` quantises it. What is marked already stays."""
-    config = current_qconfig()
-
-    def run(mod: IRModule, ctx: Any) -> IRModule:
-        main = mod["main"]
-        body = _Partition(config).visit(main.body)
-        if body.same_as(main.body):
-            return mod
-        result = mod.copy()
-        result["main"] = Function(main.params, body, None, main.type_params, main.attrs)
-        return result
-
-    return module_pass(run, opt_level=1, name="QuantizePartition", typed=True)
+    return _step("QuantizePartition", current_qconfig(), "dtype_input", "skip_dense_layer", "skip_conv_layers")
 
 
 def annotate() -> Pass:
     """Quantises operands of convolutions and products, and what `partition` marked (which runs first where it has not). Each scale is a
     parameter of the function, which `calibrate` binds."""
-    config, marks = current_qconfig(), partition()
-
-    def run(mod: IRModule, ctx: Any) -> IRModule:
-        mod = Sequential([marks, create("InferType")])(mod)
-        main = mod["main"]
-        annotation = _Annotation(config)
-        body = annotation.visit(main.body)
-        if not annotation.scales:
-            return mod
-        result = mod.copy()
-        result["main"] = Function([*main.params, *annotation.scales], body, None, main.type_params, main.attrs)
-        return result
-
-    return module_pass(run, opt_level=1, name="QuantizeAnnotate", typed=True)
+    return _step("QuantizeAnnotate", current_qconfig(), "dtype_input", "dtype_weight", "skip_dense_layer", "skip_conv_layers")
 
 
 # ---- Calibrate --------------------------------------------------------------------------------
+
+
+def _name_of(expr: Expr) -> str:
+    return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
 
 
 def _points(main: Function) -> list[tuple[Var, Expr]]:
@@ -265,10 +149,6 @@ def _points(main: Function) -> list[tuple[Var, Expr]]:
 
     post_order_visit(main.body, look)
     return [(param, found[param]) for param in main.params if param in found]
-
-
-def _kind(scale: Var) -> int:
-    return int(scale.name_hint.split(".")[2])
 
 
 def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], dataset: Iterable[Mapping[str, Any]], chunk: int) -> list[np.ndarray[Any, Any]]:
@@ -337,23 +217,15 @@ def kl_divergence_threshold(samples: Any, bits: int = 8, bins: int = 2048) -> fl
     return threshold
 
 
-def _scale_of(config: QConfig, kind: int, samples: np.ndarray[Any, Any] | None) -> float:
-    levels: int = 2 ** (config.bits(kind) - 1)
-    if kind == QAnnotateKind.WEIGHT:
-        assert samples is not None
-        most = float(samples.max()) if samples.size else 0.0
-        if config.weight_scale == "power2":
-            return float(2.0 ** math.ceil(math.log2(most))) / levels if most > 0 else 1.0 / levels
-    elif config.calibrate_mode == "global_scale":
-        return config.global_scale / levels
+def _scale_of(config: QConfig, samples: np.ndarray[Any, Any]) -> float:
+    """That of an operand which has these numbers in the data."""
+    levels: int = 2 ** (config.nbit_input - 1)
+    if config.calibrate_mode == "kl_divergence":
+        most = kl_divergence_threshold(samples, config.nbit_input)
+    elif config.calibrate_mode == "percentile":
+        most = float(np.quantile(samples, 0.9999)) if samples.size else 0.0
     else:
-        assert samples is not None
-        if config.calibrate_mode == "kl_divergence":
-            most = kl_divergence_threshold(samples, config.bits(kind))
-        elif config.calibrate_mode == "percentile":
-            most = float(np.quantile(samples, 0.9999)) if samples.size else 0.0
-        else:
-            most = float(samples.max()) if samples.size else 0.0
+        most = float(samples.max()) if samples.size else 0.0
     return most / (levels - 1) if most > 0 and math.isfinite(most) else 1.0 / levels
 
 
@@ -363,42 +235,18 @@ def calibrate(dataset: Iterable[Mapping[str, Any]] | None = None) -> Pass:
     config = current_qconfig()
 
     def run(mod: IRModule, ctx: Any) -> IRModule:
-        main = mod["main"]
-        points = _points(main)
-        if not points:
-            return mod
-        samples: dict[Any, np.ndarray[Any, Any]] = {}
-        for scale, expr in points:
-            if isinstance(expr, Constant):
-                samples[scale] = np.abs(expr.data.numpy())
-        shown = [point for point in points if point[0] not in samples]
+        points = _points(mod["main"])
+        shown = [point for point in points if not isinstance(point[1], Constant)]
+        found: dict[str, list[str]] = {}
         if config.calibrate_mode != "global_scale" and shown:
             if dataset is None:
                 raise ValueError(f'calibrate_mode "{config.calibrate_mode}" needs a dataset')
-            for (scale, _), found in zip(shown, _samples(mod, shown, {scale for scale, _ in points}, dataset, config.calibrate_chunk_by)):
-                samples[scale] = found
-        values = {scale: _scale_of(config, _kind(scale), samples.get(scale)) for scale, _ in points}
-        result = mod.copy()
-        body = rewrite(main.body, lambda expr: _bounded(config, values, expr))
-        body = bind(body, {scale: const(value, "float32") for scale, value in values.items()})
-        result["main"] = Function([param for param in main.params if param not in values], body, None, main.type_params, main.attrs)
-        return result
+            samples = _samples(mod, shown, {scale for scale, _ in points}, dataset, config.calibrate_chunk_by)
+            found = {scale.name_hint: [repr(_scale_of(config, numbers))] for (scale, _), numbers in zip(shown, samples)}
+        done: IRModule = _step("QuantizeCalibrate", config, "nbit_input", "nbit_weight", "global_scale", "weight_scale", scales=found)(mod)
+        return done
 
     return module_pass(run, opt_level=1, name="QuantizeCalibrate", typed=True)
-
-
-def _bounded(config: QConfig, values: dict[Any, float], expr: Expr) -> Expr | None:
-    """Integers of fewer bits than their dtype has are cut off before."""
-    if _name_of(expr) != "qnn.quantize" or expr.args[1] not in values:  # type: ignore[attr-defined]
-        return None
-    scale = expr.args[1]  # type: ignore[attr-defined]
-    bits = config.bits(_kind(scale))
-    if bits == 8:
-        return None
-    from .op.tensor import clip
-
-    most = (2 ** (bits - 1) - 1) * values[scale]
-    return Call(expr.op, [clip(expr.args[0], -most, most), *expr.args[1:]], expr.attrs, expr.type_args, expr.span)  # type: ignore[attr-defined]
 
 
 # ---- Realise ----------------------------------------------------------------------------------
@@ -406,12 +254,7 @@ def _bounded(config: QConfig, values: dict[Any, float], expr: Expr) -> Expr | No
 
 def realize() -> Pass:
     """Computes on integers what an annotated and calibrated module computes on floats."""
-
-    def run(mod: IRModule, ctx: Any) -> IRModule:
-        done: IRModule = create("FakeQuantizationToInteger", use_qat=True)(mod)
-        return done
-
-    return module_pass(run, opt_level=1, name="QuantizeRealize", typed=True)
+    return create("QuantizeRealize")
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:

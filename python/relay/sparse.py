@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ._checks import require_type
-from ._core import Call, Constant, Expr, Function, IRModule, NDArray, Op, Pass, TensorType, Var
+from . import _core
+from ._core import Call, Expr, Function, NDArray, Op, Pass, Var
 from .analysis import post_order_visit
 from .expr import bind, const
-from .expr_functor import rewrite
-from .transform import function_pass
+from .transform import create
 
-__all__ = ["Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse", "SparseAnalysisResult", "bsr_matrix", "convert_conv2d", "convert_conv2d2",
+__all__ = ["Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse", "DenseToSparse2", "SparseAnalysisResult", "bsr_matrix", "convert_conv2d", "convert_conv2d2",
            "convert_dense", "process_conv2d_params", "process_dense_params"]
 
 SparseAnalysisResult = namedtuple("SparseAnalysisResult", ["weight_name", "weight_shape"])
@@ -36,10 +36,10 @@ def bsr_matrix(matrix: Any, blocksize: Sequence[int]) -> tuple[np.ndarray[Any, A
     rows, columns = values.shape
     if rows % height or columns % width:
         raise ValueError(f"blocks of {height}x{width} do not divide a matrix of {rows}x{columns}")
-    blocks = values.reshape(rows // height, height, columns // width, width).transpose(0, 2, 1, 3)
-    there = (blocks != 0).any(axis=(2, 3))
-    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype("int32")
-    return np.ascontiguousarray(blocks[there]), np.nonzero(there)[1].astype("int32"), indptr
+    if rows // height * (columns // width) >= 2**31:
+        raise ValueError(f"a matrix is cut into at most 2^31 - 1 blocks, not {rows // height * (columns // width)}")
+    elements, places, beginnings = _core.block_matrix(const(np.ascontiguousarray(values)).data, height, width)
+    return elements.numpy(), places.numpy(), beginnings.numpy()
 
 
 def _sparsity(values: np.ndarray[Any, Any]) -> float:
@@ -48,13 +48,6 @@ def _sparsity(values: np.ndarray[Any, Any]) -> float:
 
 def _array(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
-
-
-def _type_of(expr: Expr) -> TensorType:
-    """That of a tensor in a program whose types are known."""
-    found = expr.checked_type
-    assert isinstance(found, TensorType)
-    return found
 
 
 def _weights(expr: Expr, op: str) -> list[str]:
@@ -133,118 +126,31 @@ def process_conv2d_params(expr: Expr, params: MutableMapping[str, Any], block_si
     return _process(expr, params, block_size, sparsity_threshold, "nn.conv2d", lambda values: _rows_of_kernel(values, layout, kernel_size))
 
 
-def _parts(name: str, shape: Sequence[int], dtype: str) -> list[Var]:
-    extents = [int(extent) for extent in shape]
-    if len(extents) not in (3, 5):
-        raise ValueError(f"the shape of weight {name} has the extents of elements, columns and beginnings, not {extents}")
-    return [
-        Var(f"{name}.data", TensorType(extents[:-2], dtype)),
-        Var(f"{name}.indices", TensorType(extents[-2:-1], "int32")),
-        Var(f"{name}.indptr", TensorType(extents[-1:], "int32")),
-    ]
-
-
-def _by_name(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> dict[str, list[int]]:
-    names = [str(name) for name in weight_name]
-    if len(names) != len(weight_shape):
-        raise ValueError(f"{len(names)} weights have {len(weight_shape)} shapes")
-    return {name: [int(extent) for extent in shape] for name, shape in zip(names, weight_shape)}
-
-
-def _with_sparse(func: Function, shapes: Mapping[str, Sequence[int]], convert: Any) -> Function:
-    """The function with parameters for sparse weights; `convert` gives a call on them, or None."""
-    made: dict[str, list[Var]] = {}
-    dtypes = {param.name_hint: str(_type_of(param).dtype) for param in func.params if param.name_hint in shapes}
-
-    def visit(expr: Expr) -> Expr | None:
-        if not isinstance(expr, Call) or len(expr.args) != 2 or not isinstance(expr.args[1], Var):
-            return None
-        name = expr.args[1].name_hint
-        if name not in dtypes:
-            return None
-        parts = made.get(name) or _parts(name, shapes[name], dtypes[name])
-        done: Expr | None = convert(expr, parts)
-        if done is not None:
-            made[name] = parts
-        return done
-
-    body = rewrite(func.body, visit)
-    if not made:
-        return func
-    used: set[str] = set()
-    post_order_visit(body, lambda node: used.add(node.name_hint) if isinstance(node, Var) else None)
-    params = [param for param in func.params if param.name_hint not in made or param.name_hint in used]
-    return Function([*params, *(part for parts in made.values() for part in parts)], body, None, func.type_params, func.attrs)
+def _by_shape(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> dict[str, list[str]]:
+    """The options of the registered passes."""
+    return {"weight_name": [str(name) for name in weight_name],
+            "weight_shape": [" ".join(str(int(extent)) for extent in shape) for shape in weight_shape]}  # fmt: skip
 
 
 def DenseToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> Pass:  # noqa: N802
     """Makes ``nn.dense`` with these weights ``nn.sparse_dense``: names and shapes are those that `process_dense_params` gives."""
-    shapes = _by_name(weight_name, weight_shape)
-
-    def convert(call: Call, parts: list[Var]) -> Expr | None:
-        from .op import nn
-
-        if not _is_call(call, "nn.dense") or len(_type_of(call.args[0]).shape) != 2:
-            return None
-        return nn.sparse_dense(call.args[0], tuple(parts))
-
-    return function_pass(lambda func, mod, ctx: _with_sparse(func, shapes, convert), opt_level=4, name="DenseToSparse")
+    return create("DenseToSparse", **_by_shape(weight_name, weight_shape))
 
 
-def _keeps_size(call: Call, layout: str, kernel_size: int, channels: int) -> bool:
-    """True for a convolution of stride 1 whose result is as large as the data."""
-    attrs = call.attrs
-    pad = kernel_size // 2
-    same = all(value == 1 for value in [*attrs.strides, *attrs.dilation, attrs.groups]) and all(value == pad for value in attrs.padding)
-    return same and attrs.data_layout == layout and attrs.kernel_layout == ("HWIO" if layout == "NHWC" else "OIHW") and kernel_size % 2 == 1
-
-
-def _sparse_conv2d(data: Expr, parts: Sequence[Expr], layout: str, kernel_size: int) -> Expr:
-    from .op import nn
-
-    elements, columns, beginnings = parts
-    return nn.sparse_conv2d(data, elements, columns, beginnings, layout=layout, kernel_size=(kernel_size, kernel_size))
-
-
-def _kernel_extents(call: Call, layout: str) -> tuple[int, int]:
-    shape = _type_of(call.args[1]).shape
-    return tuple(int(extent) for extent in (shape[:2] if layout == "NHWC" else shape[2:]))  # type: ignore[return-value]
+def DenseToSparse2(blocksize: Sequence[int], sparsity_threshold: float) -> Pass:  # noqa: N802
+    """The same for products whose weights are constants with at least this share of zeros."""
+    return create("DenseToSparse2", blocksize=[str(int(extent)) for extent in blocksize], sparsity_threshold=float(sparsity_threshold))
 
 
 def Conv2dToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]], layout: str, kernel_size: int) -> Pass:  # noqa: N802
     """Makes ``nn.conv2d`` with these weights ``nn.sparse_conv2d``, where its result is as large as its data."""
-    shapes = _by_name(weight_name, weight_shape)
-
-    def convert(call: Call, parts: list[Var]) -> Expr | None:
-        if not _is_call(call, "nn.conv2d") or not _keeps_size(call, layout, kernel_size, 0):
-            return None
-        if _kernel_extents(call, layout) != (kernel_size, kernel_size):
-            return None
-        return _sparse_conv2d(call.args[0], parts, layout, kernel_size)
-
-    return function_pass(lambda func, mod, ctx: _with_sparse(func, shapes, convert), opt_level=4, name="Conv2dToSparse")
+    return create("Conv2dToSparse", **_by_shape(weight_name, weight_shape), layout=layout, kernel_size=int(kernel_size))
 
 
 def Conv2dToSparse2(layout: str, kernel_size: int, blocksize: Sequence[int], sparsity_threshold: float) -> Pass:  # noqa: N802
     """The same for convolutions whose weights are constants with at least this share of zeros."""
-
-    def visit(expr: Expr) -> Expr | None:
-        if not _is_call(expr, "nn.conv2d") or not isinstance(expr.args[1], Constant):  # type: ignore[attr-defined]
-            return None
-        assert isinstance(expr, Call) and isinstance(expr.args[1], Constant)
-        values = expr.args[1].data.numpy()
-        if not _keeps_size(expr, layout, kernel_size, 0) or _sparsity(values) < sparsity_threshold:
-            return None
-        rows = _rows_of_kernel(values, layout, kernel_size)
-        if rows is None or rows.shape[0] % blocksize[0] or rows.shape[1] % blocksize[1]:
-            return None
-        return _sparse_conv2d(expr.args[0], [const(part) for part in bsr_matrix(rows, blocksize)], layout, kernel_size)
-
-    def run(func: Function, mod: IRModule, ctx: Any) -> Function:
-        body = rewrite(func.body, visit)
-        return func if body is func.body else Function(func.params, body, None, func.type_params, func.attrs)
-
-    return function_pass(run, opt_level=5, name="Conv2dToSparse2")
+    return create("Conv2dToSparse2", layout=layout, kernel_size=int(kernel_size), blocksize=[str(int(extent)) for extent in blocksize],
+                  sparsity_threshold=float(sparsity_threshold))
 
 
 def _applied(made: Pass, func: Function) -> Function:

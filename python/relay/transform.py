@@ -368,7 +368,8 @@ def _make(name: str) -> Callable[..., Pass]:
     return construct
 
 
-_SPARSE = ("Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse")
+# Their arguments are lists of numbers, and so more than an option can be.
+_SPARSE = ("Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse", "DenseToSparse2")
 
 
 def __getattr__(name: str) -> Any:
@@ -384,4 +385,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_SPARSE, *_core.pass_names()})
+    return sorted({*__all__, *_core.pass_names()})

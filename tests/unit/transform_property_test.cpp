@@ -66,6 +66,15 @@ const char* const kSequences[] = {
     "FlattenAtrousConv",
     "DynamicToStatic",
     "SimplifyFCTranspose",
+    "DenseToSparse",
+    "DenseToSparse2(sparsity_threshold=0.0)",
+    "Conv2dToSparse",
+    "Conv2dToSparse2(sparsity_threshold=0.0)",
+    "ChangeBatch",
+    "QuantizePartition",
+    "QuantizeAnnotate",
+    "QuantizeCalibrate,QuantizeRealize",
+    "Quantize(skip_conv_layers=[])",
     "ToMixedPrecision",
     "ConvertLayout({\"nn.conv2d\": [\"NHWC\", \"default\"]})",
     "AlterOpLayout",
@@ -98,7 +107,7 @@ const char* const kSequences[] = {
 
 Module transformed(const Module& module, const std::string& passes) {
   PassContext context;
-  context.opt_level = 4;
+  context.opt_level = 5;
   context.config["relay.verify_passes"] = true;
   return (*make_sequential(parse_passes(passes)))(module, context);
 }

@@ -245,27 +245,8 @@ def SimplifyFCTranspose(target_weight_name: list[str]) -> Pass:  # noqa: N802
 
 def ChangeBatch(data: dict[Any, int], batch_size: int = 16) -> Pass:  # noqa: N802
     """Gives inputs another batch size: `data` says for a parameter, or its name, which axis that is."""
-    axes = {key if isinstance(key, str) else key.name_hint: axis for key, axis in data.items()}
-
-    def change(func: Any, mod: _relay.IRModule, ctx: Any) -> Any:
-        renewed: dict[Any, Any] = {}
-        params = []
-        for param in func.params:
-            made = param
-            if param.name_hint in axes:
-                given = param.type_annotation
-                shape = list(given.shape)
-                shape[axes[param.name_hint]] = batch_size
-                made = _relay.Var(param.name_hint, _relay.TensorType(shape, given.dtype))
-                renewed[param] = made
-            params.append(made)
-        if not renewed:
-            return func
-        body = _relay.bind(func.body, renewed)
-        return _relay.Function(params, body, None, func.type_params, func.attrs)
-
-    made: Pass = _passes.function_pass(change, opt_level=1, name="ChangeBatch", typed=False)
-    return made
+    axes = {key if isinstance(key, str) else key.name_hint: [str(int(axis))] for key, axis in data.items()}
+    return _passes.create("ChangeBatch", data=axes, batch_size=int(batch_size))
 
 
 def MergeComposite(pattern_table: Any) -> Pass:  # noqa: N802

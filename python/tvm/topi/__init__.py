@@ -1,11 +1,11 @@
-"""`tvm.topi`: NumPy references for tests."""
+"""`tvm.topi`: NumPy references for tests, and sparse weights."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import _absent
-from . import utils
+from . import sparse as sparse, utils as utils
 
 
 def __getattr__(name: str) -> Any:

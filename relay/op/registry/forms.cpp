@@ -1,6 +1,7 @@
 #include <relay/op/registry/forms.h>
 
 #include <relay/op/annotation/annotation_attrs.h>
+#include <relay/op/nn/sparse_attrs.h>
 #include <relay/op/registry/barrier.h>
 #include <relay/op/shape/shape_attrs.h>
 
@@ -62,6 +63,32 @@ bool is_kill(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
   return op != nullptr && op->op() == kill;
+}
+
+ExprRef make_cast_hint(const ExprRef& data, DType dtype, Span span) {
+  return call_op("annotation.cast_hint", {data}, Attrs::make(CastHintAttrs{{dtype}}), span);
+}
+
+bool is_cast_hint(const Expr* expr) {
+  static const Operator* const hint = get_op("annotation.cast_hint");
+  const auto* call = expr->as<Call>();
+  const auto* op = call == nullptr ? nullptr : call->callee()->as<Op>();
+  return op != nullptr && op->op() == hint;
+}
+
+ExprRef make_clip(const ExprRef& data, double least, double most, Span span) {
+  return call_op("clip", {data}, Attrs::make(ClipAttrs{{least}, {most}}), span);
+}
+
+ExprRef make_sparse_dense(const ExprRef& data, std::span<const ExprRef> matrix, Span span) {
+  return call_op("nn.sparse_dense", {data, matrix[0], matrix[1], matrix[2]}, {}, span);
+}
+
+ExprRef make_sparse_conv2d(const ExprRef& data, std::span<const ExprRef> matrix,
+                           const std::string& layout, int64_t kernel_size, Span span) {
+  SparseConv2DAttrs attrs{attr::Layout(layout), attr::Sizes({kernel_size, kernel_size})};
+  return call_op("nn.sparse_conv2d", {data, matrix[0], matrix[1], matrix[2]}, Attrs::make(attrs),
+                 span);
 }
 
 ExprRef make_cast(const ExprRef& data, DType dtype, Span span) {

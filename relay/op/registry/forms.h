@@ -32,6 +32,19 @@ ExprRef make_compiler_end(const ExprRef& data, const std::string& compiler, Span
 /// The operators of these calls.
 const Operator* compiler_begin_op();
 const Operator* compiler_end_op();
+/// The value itself, which quantisation may keep in another dtype.
+ExprRef make_cast_hint(const ExprRef& data, DType dtype, Span span);
+/// True for a call that `make_cast_hint` makes.
+bool is_cast_hint(const Expr* expr);
+/// A tensor with its elements cut off at bounds.
+ExprRef make_clip(const ExprRef& data, double least, double most, Span span);
+/// The product of a matrix and a sparse one turned round, given by its elements or blocks, their
+/// columns and where rows begin.
+ExprRef make_sparse_dense(const ExprRef& data, std::span<const ExprRef> matrix, Span span);
+/// A convolution of stride 1 whose result is as large as the data; rows of the matrix are output
+/// channels, columns kernel rows, kernel columns and input channels.
+ExprRef make_sparse_conv2d(const ExprRef& data, std::span<const ExprRef> matrix,
+                           const std::string& layout, int64_t kernel_size, Span span);
 /// A tensor with elements of another dtype.
 ExprRef make_cast(const ExprRef& data, DType dtype, Span span);
 

@@ -16,6 +16,7 @@ NAMES = relay.transform.names()
 # Passes of Relay alone. TVM has some of them under another name, which stands here.
 NOT_IN_TVM = {
     "ApplyRules": "rules as text are Relay's",
+    "DenseToSparse2": "TVM has the like of it for convolutions alone",
     "ExpandGradients": "grad is an operator of functions in Relay",
     "ExpandOps": "operators that others define are Relay's",
     "GenerateExternalCode": "relay.build does it in TVM",
@@ -23,6 +24,11 @@ NOT_IN_TVM = {
     "InlineCompilerFunctions": "InlineCompilerFunctionsBoundTo takes global variables",
     "QnnCanonicalize": "relay.qnn.transform.CanonicalizeOps",
     "QnnLegalize": "relay.qnn.transform.Legalize",
+    "Quantize": "quantize.quantize takes a module",
+    "QuantizeAnnotate": "quantize.annotate",
+    "QuantizeCalibrate": "quantize.calibrate",
+    "QuantizePartition": "quantize.partition",
+    "QuantizeRealize": "quantize.realize",
     "UnCPS": "transform.un_cps takes a function in TVM",
 }
 

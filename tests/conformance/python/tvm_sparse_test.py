@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
+from relay.sparse import bsr_matrix
 from tvm import relay
 from tvm.relay import transform
 from tvm.relay.data_dep_optimization import bsr_conv2d, bsr_dense, simplify_fc_transpose
@@ -60,6 +61,28 @@ def test_blocks_that_do_not_divide():
     x, w = relay.var("x", shape=(3, 8)), relay.var("w", shape=(4, 8))
     with pytest.raises(ValueError, match="do not divide"):
         bsr_dense.convert(relay.Function([x, w], relay.nn.dense(x, w)), {"w": tvm.nd.array(np.eye(4, 8, dtype="float32"))}, (3, 1), 0.5)
+
+
+@pytest.mark.parametrize("matrix, block, words", [
+    (np.zeros(4, "float32"), (1, 1), "blocks of two extents"),
+    (np.zeros((4, 4), "float32"), (0, 1), "blocks of two extents"),
+    (np.broadcast_to(np.float32(0), (2**16, 2**16)), (1, 1), "at most 2\\^31 - 1 blocks"),
+])  # fmt: skip
+def test_what_has_no_blocks(matrix, block, words):
+    with pytest.raises(ValueError, match=words):
+        bsr_matrix(matrix, block)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "bool"])
+def test_blocks_of_any_dtype(dtype):
+    matrix = (sparse_array((6, 8), 0.6, block=(2, 4)) * 10).astype(dtype)
+    elements, columns, beginnings = bsr_matrix(matrix, (2, 4))
+    whole = np.zeros_like(matrix)
+    for row in range(3):
+        for block in range(beginnings[row], beginnings[row + 1]):
+            whole[2 * row : 2 * row + 2, 4 * columns[block] : 4 * columns[block] + 4] = elements[block]
+    assert elements.dtype == matrix.dtype and len(elements) == beginnings[-1]
+    np.testing.assert_array_equal(whole, matrix)
 
 
 def convolution(layout, size, weight=None):
