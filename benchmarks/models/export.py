@@ -24,6 +24,7 @@ MODELS = {
     "efficientnet_b0": (models.efficientnet_b0, NONE, PICTURE),
     "mobilenet_v3": (models.mobilenet_v3_large, NONE, PICTURE),
     "convnext_tiny": (models.convnext_tiny, NONE, PICTURE),
+    "swin_t": (models.swin_t, NONE, PICTURE),
     "resnext50": (models.resnext50_32x4d, NONE, PICTURE),
 }
 

@@ -36,6 +36,7 @@ EXPORTED = (
     "efficientnet_b0",
     "mobilenet_v3",
     "convnext_tiny",
+    "swin_t",
     "resnext50",
 )
 # Quantised by ONNX Runtime's tools (quantise.py): the model, and the form.

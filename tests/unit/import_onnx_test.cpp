@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <unistd.h>
 
@@ -123,6 +124,50 @@ TEST(ImportOnnx, ExtentsThatOnlyTermsSay) {
   Value y = run(model, {floats({2, 3}, {1, 2, 3, 4, 5, 6})});
   EXPECT_EQ(shape_text(y.array().shape()), "(3, 2)");
   EXPECT_EQ(y.array().element_as_double(5), 6);
+}
+
+TEST(ImportOnnx, PadsThatAreTurnedAround) {
+  // PyTorch lists pairs of pads from the last axis on: its exporter turns the table around.
+  Proto graph = onnx_graph(
+      {onnx_node("Shape", {"x"}, {"s"}), onnx_node("Slice", {"s", "one", "two"}, {"n"}),
+       onnx_node("Concat", {"zero", "n", "one", "zero"}, {"list"}, {onnx_int_attr("axis", 0)}),
+       onnx_node("Reshape", {"list", "pairs"}, {"table"}),
+       onnx_node("Slice", {"table", "minus", "far", "zero", "minus"}, {"turned"}),
+       onnx_node("Transpose", {"turned"}, {"sides"}, {onnx_ints_attr("perm", {1, 0})}),
+       onnx_node("Reshape", {"sides", "minus"}, {"pads"}),
+       onnx_node("ConstantOfShape", {"pads"}, {"z"}), onnx_node("Pad", {"x", "pads"}, {"y"})},
+      {onnx_value("x", kOnnxFloat, {int64_t{3}, kN})},
+      {onnx_value("y", kOnnxFloat, {}), onnx_value("z", kOnnxFloat, {})},
+      {onnx_ints("zero", {0}), onnx_ints("one", {1}), onnx_ints("two", {2}),
+       onnx_ints("pairs", {-1, 2}), onnx_ints("minus", {-1}),
+       onnx_ints("far", {-std::numeric_limits<int64_t>::max()})});
+  OnnxModel model = typed(onnx_model(graph));
+  EXPECT_EQ(signature(model),
+            "fn (Tensor[(3, n), float32]) -> "
+            "(Tensor[(?, ?), float32], Tensor[(1, 0, 0, n), float32])");
+  Value y = run(model, {floats({3, 2}, {1, 2, 3, 4, 5, 6})}).fields()[0];
+  EXPECT_EQ(shape_text(y.array().shape()), "(4, 4)");
+  EXPECT_EQ(y.array().element_as_double(1), 0);
+  EXPECT_EQ(y.array().element_as_double(5), 2);
+  OnnxOptions options;
+  options.shapes["x"] = {3, 5};
+  EXPECT_EQ(signature(typed(onnx_model(graph), options)),
+            "fn (Tensor[(3, 5), float32]) -> "
+            "(Tensor[(4, 10), float32], Tensor[(1, 0, 0, 5), float32])");
+}
+
+TEST(ImportOnnx, SlicesOfTablesThatAreEmpty) {
+  // An axis without places beside a long one: no list of its places is made.
+  const int64_t many = int64_t{1} << 40;
+  Proto graph = onnx_graph(
+      {onnx_node("Slice", {"t", "zero", "one", "zero"}, {"cut"}),
+       onnx_node("Transpose", {"cut"}, {"turned"}), onnx_node("Shape", {"turned"}, {"y"})},
+      {onnx_value("t", kOnnxInt64, {int64_t{0}, many})}, {onnx_value("y", kOnnxInt64, {})},
+      {onnx_tensor<int64_t>("t", kOnnxInt64, {0, many}, {}), onnx_ints("zero", {0}),
+       onnx_ints("one", {1})});
+  Value y = run(typed(onnx_model(graph)), {});
+  EXPECT_EQ(y.array().element_as_double(0), static_cast<double>(many));
+  EXPECT_EQ(y.array().element_as_double(1), 0);
 }
 
 TEST(ImportOnnx, NamesThatCanBeOneThingOnly) {

@@ -1,6 +1,7 @@
 #include <relay/import/onnx/fold.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include <relay/ir/dim_error.h>
 #include <relay/op/registry/relation.h>
@@ -121,6 +122,43 @@ std::optional<GraphValue> fold_rearranged(NodeContext& node, const GraphValue& v
   for (int64_t at : positions) result.push_back((*value.elements())[static_cast<size_t>(at)]);
   if (!result.empty() && none_known(result)) return std::nullopt;
   return known_or(node, std::move(result), dims, value.dtype(), emit);
+}
+
+std::optional<std::vector<std::vector<int64_t>>> all_places(const GraphValue& value) {
+  if (!value.elements()) return std::nullopt;
+  std::vector<std::vector<int64_t>> places;
+  for (Dim extent : value.dims()) {
+    // Beside an axis without places another may be of any length.
+    if (!extent.is_int() || extent.as_int() > static_cast<int64_t>(kMostElements))
+      return std::nullopt;
+    places.emplace_back(static_cast<size_t>(extent.as_int()));
+    std::iota(places.back().begin(), places.back().end(), 0);
+  }
+  return places;
+}
+
+std::optional<GraphValue> fold_places(NodeContext& node, const GraphValue& value,
+                                      const std::vector<std::vector<int64_t>>& places,
+                                      const std::vector<int64_t>& order,
+                                      const std::function<GraphValue()>& emit) {
+  std::vector<Dim> dims;
+  for (int64_t axis : order)
+    dims.emplace_back(static_cast<int64_t>(places[static_cast<size_t>(axis)].size()));
+  if (!value.elements() || value.elements()->empty())
+    return fold_rearranged(node, value, {}, dims, emit);
+  std::vector<int64_t> steps(value.rank(), 1);
+  for (size_t axis = value.rank(); axis-- > 1;)
+    steps[axis - 1] = steps[axis] * value.dim(axis).as_int();
+  std::vector<int64_t> positions{0};
+  for (int64_t at : order) {
+    const auto axis = static_cast<size_t>(at);
+    std::vector<int64_t> longer;
+    for (int64_t position : positions) {
+      for (int64_t place : places[axis]) longer.push_back(position + place * steps[axis]);
+    }
+    positions = std::move(longer);
+  }
+  return fold_rearranged(node, value, positions, dims, emit);
 }
 
 }  // namespace relay::onnx

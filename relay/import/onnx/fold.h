@@ -37,6 +37,15 @@ std::optional<GraphValue> fold_rearranged(NodeContext& node, const GraphValue& v
                                           std::span<const Dim> dims,
                                           const std::function<GraphValue()>& emit);
 
+/// The same for the elements at these places on each axis of `value`; axis k of the result goes
+/// through those on axis `order[k]`.
+std::optional<GraphValue> fold_places(NodeContext& node, const GraphValue& value,
+                                      const std::vector<std::vector<int64_t>>& places,
+                                      const std::vector<int64_t>& order,
+                                      const std::function<GraphValue()>& emit);
+/// All places on each axis of a value; nothing if its elements are not known.
+std::optional<std::vector<std::vector<int64_t>>> all_places(const GraphValue& value);
+
 /// A value of known elements, with the expression that `emit` makes if some are `?`.
 GraphValue known_or(NodeContext& node, Elements elements, std::span<const Dim> dims, DType dtype,
                     const std::function<GraphValue()>& emit);

@@ -202,7 +202,12 @@ Values convert_transpose(NodeContext& node) {
   std::vector<int64_t> axes(x.rank());
   for (size_t k = 0; k < axes.size(); ++k) axes[k] = static_cast<int64_t>(axes.size() - 1 - k);
   axes = node.attr_ints("perm", axes);
-  return {node.transpose(x, axes)};
+  GraphValue result = node.transpose(x, axes);
+  const auto places = all_places(x);
+  if (!places) return {result};
+  for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(axes.size()) : axis;
+  auto known = fold_places(node, x, *places, axes, [&] { return result; });
+  return {known ? *known : result};
 }
 RELAY_ONNX("Transpose", 1, convert_transpose)
 

@@ -138,12 +138,17 @@ GraphValue slice_known(NodeContext& node, const GraphValue& x, const std::vector
                        const Elements& starts, const Elements& ends,
                        const std::vector<int64_t>& steps) {
   auto emit = [&] { return sliced(node, x, axes, starts, ends, steps); };
-  if (x.rank() == 1 && axes.size() == 1 && x.elements() && x.dim(0).is_int()) {
-    if (auto places = slice_places(x.dim(0).as_int(), starts[0], ends[0], steps[0])) {
-      Dim dims[] = {static_cast<int64_t>(places->size())};
-      if (auto known = fold_rearranged(node, x, *places, dims, emit)) return *known;
-    }
+  std::optional<std::vector<std::vector<int64_t>>> places = all_places(x);
+  if (!places) return emit();
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto axis = static_cast<size_t>(axes[k]);
+    auto taken = slice_places(x.dim(axis).as_int(), starts[k], ends[k], steps[k]);
+    if (!taken) return emit();
+    (*places)[axis] = std::move(*taken);
   }
+  std::vector<int64_t> order(x.rank());
+  std::iota(order.begin(), order.end(), 0);
+  if (auto known = fold_places(node, x, *places, order, emit)) return *known;
   return emit();
 }
 
