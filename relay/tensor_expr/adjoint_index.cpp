@@ -177,8 +177,12 @@ class Solver {
     }
   }
 
-  /// An axis that takes every value.
+  /// An axis that takes every value. There is nothing to add up over one value.
   void release(const Axis& axis) {
+    if (axis.extent.is_int(1)) {
+      values_[axis.id] = index_constant(0).ref();
+      return;
+    }
     Axis free = fresh_(axis.extent);
     result_.free.push_back(free);
     order_.push_back(axis.id);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <relay/op/registry/gradient_values.h>
+#include <relay/op/shape/shape_attrs.h>
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
 #include <relay/support/hash.h>
@@ -122,17 +123,34 @@ ExprRef zeros_in_place_of(const ExprRef& arg, const TypeRef& type) {
 struct Plain {
   bool zero = false;            // whatever the inputs are
   std::optional<size_t> input;  // it is this input of the computation
+  bool reshaped = false;        // … with axes of one element more or less
 };
 
-/// True if the element at i is the element of a tensor of this shape at i.
+/// A value with the extents of a type, if it has others.
+ExprRef with_shape(const ExprRef& value, const TypeRef& type, bool reshaped) {
+  if (!reshaped) return value;
+  ReshapeAttrs attrs;
+  for (Dim dim : type->as<TensorType>()->dims()) attrs.newshape.value.push_back(dim.as_int());
+  return call_op("reshape", {value}, Attrs::make(attrs));
+}
+
+/// True if the elements are those of a tensor of these extents, in the same order.
 bool is_copy(const te::Map& map, const te::ScalarNode& value, const te::TensorInfo& from) {
-  if (value.kind != te::ScalarKind::kLoad || value.args.size() != map.axes.size()) return false;
-  for (size_t d = 0; d < map.axes.size(); ++d) {
+  if (value.kind != te::ScalarKind::kLoad) return false;
+  // Axes of one element have no say in the order.
+  std::vector<const te::Axis*> axes;
+  for (const te::Axis& axis : map.axes)
+    if (!axis.extent.is_int(1)) axes.push_back(&axis);
+  size_t next = 0;
+  for (size_t d = 0; d < value.args.size(); ++d) {
+    if (from.dims[d].is_int(1)) continue;
     const te::ScalarNode& at = *value.args[d];
-    const bool own = at.kind == te::ScalarKind::kIndex && at.axis == map.axes[d].id;
-    if (!own || !(from.dims[d] == map.axes[d].extent)) return false;
+    if (next == axes.size() || at.kind != te::ScalarKind::kIndex || at.axis != axes[next]->id ||
+        !(from.dims[d] == axes[next]->extent))
+      return false;
+    ++next;
   }
-  return true;
+  return next == axes.size();
 }
 
 std::vector<Plain> plain_outputs(const te::Computation& computation) {
@@ -150,7 +168,9 @@ std::vector<Plain> plain_outputs(const te::Computation& computation) {
     plain.zero = value.kind == te::ScalarKind::kConst && value.value.f == 0;
     const bool copies = value.kind == te::ScalarKind::kLoad && value.tensor.is_input() &&
                         is_copy(*map, value, computation.info(value.tensor));
-    if (copies) plain.input = static_cast<size_t>(value.tensor.index);
+    if (!copies) continue;
+    plain.input = static_cast<size_t>(value.tensor.index);
+    plain.reshaped = computation.info(output.tensor).dims != computation.info(value.tensor).dims;
   }
   return found;
 }
@@ -388,7 +408,8 @@ std::vector<ExprRef> derived_gradients(const GradientCall& call) {
   uint32_t next = 0;
   auto take = [&] {
     uint32_t k = next++;
-    if (plain[k].input && *plain[k].input >= tensors) return given[*plain[k].input - tensors];
+    if (plain[k].input && *plain[k].input >= tensors)
+      return with_shape(given[*plain[k].input - tensors], floats[k], plain[k].reshaped);
     return floats.size() == 1 ? all : make_projection(all, k);
   };
   std::vector<ExprRef> result;
