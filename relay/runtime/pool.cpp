@@ -39,7 +39,7 @@ void pool_trim() noexcept {}
 namespace {
 
 constexpr size_t kStep = 16;
-constexpr size_t kLargestSmall = 1032;  // a size that malloc gives exactly
+constexpr size_t kLargestSmall = 16392;  // a size that malloc gives exactly
 constexpr size_t kNumLists = kLargestSmall / kStep + 1;
 constexpr size_t kMostSmallBytes = size_t{8} << 20;  // in each thread
 constexpr size_t kNumLarge = 128;
@@ -120,6 +120,19 @@ void* take_large(size_t size) {
   return block;
 }
 
+void* take_small(size_t size) {
+  if (gone) return nullptr;
+  Node*& list = small.lists[list_for_request(size)];
+  if (list == nullptr) return nullptr;
+  Node* block = list;
+  list = block->next;
+  small.bytes -= malloc_usable_size(block);
+  return block;
+}
+
+// A block that was given back, or null.
+void* take(size_t size) { return size <= kLargestSmall ? take_small(size) : take_large(size); }
+
 bool keep_large(void* block, size_t usable) {
   constexpr size_t kWorthAsking = size_t{1} << 20;
   size_t most = kMostLargeBytes;
@@ -170,26 +183,12 @@ void* allocate(size_t size) noexcept {
 
 void* pool_allocate_zeros(size_t size) noexcept {
   // Fresh pages cost more than clearing this block.
-  if (size > kLargestSmall) {
-    if (void* block = take_large(size)) return std::memset(block, 0, size);
-  }
+  if (void* block = take(size)) return std::memset(block, 0, size);
   return in_large_pages(std::calloc(1, size), size);
 }
 
 void* pool_allocate(size_t size) noexcept {
-  if (size <= kLargestSmall) {
-    if (!gone) {
-      Node*& list = small.lists[list_for_request(size)];
-      if (list != nullptr) {
-        Node* block = list;
-        list = block->next;
-        small.bytes -= malloc_usable_size(block);
-        return block;
-      }
-    }
-  } else if (void* block = take_large(size)) {
-    return block;
-  }
+  if (void* block = take(size)) return block;
   if (void* block = allocate(size)) return block;
   pool_trim();
   return allocate(size);
