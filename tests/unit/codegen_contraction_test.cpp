@@ -306,6 +306,23 @@ TEST(ContractionKernel, LongSums) {
   });
 }
 
+// The gradient of a weight: rows that are copied for several panels, in passes over an axis that is
+// not the first one.
+TEST(ContractionKernel, RowsOfSeveralPanels) {
+  auto set = [](auto& a) {
+    a.data_layout = "CNHW";
+    a.kernel_layout = "IHWO";
+    a.out_layout = "NHWC";
+    a.padding = {1};
+  };
+  check_conv<Conv2>("nn.conv2d", {3, 9, 40, 40}, {3, 40, 40, 72}, set);
+  check_conv<Conv2>("nn.conv2d", {2, 5, 9, 40}, {2, 9, 40, 350}, set);
+  check_conv<Conv2>("nn.conv2d", {3, 2, 41, 40}, {3, 21, 20, 72}, [&](auto& a) {
+    set(a);
+    a.dilation = {2};
+  });
+}
+
 // Few rows read the right factor where it is, some of its rows at a time.
 TEST(ContractionKernel, FewRows) {
   for (int64_t m : {1, 2, 5, 7, 12, 18, 19}) {
