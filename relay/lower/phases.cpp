@@ -22,16 +22,20 @@ namespace {
 
 constexpr int64_t kMostSteps = 8;    // along an axis
 constexpr int64_t kMostPhases = 32;  // each is written out
+constexpr int64_t kMostBeside = 16;  // results of a lane that are turned in registers
+
+/// True for quotients and remainders of indices.
+bool is_division(const ScalarNode& node) {
+  return node.kind == ScalarKind::kBinary && node.dtype == kInt64 &&
+         (node.binary == te::BinaryOp::kFloorDiv || node.binary == te::BinaryOp::kFloorMod);
+}
 
 /// By what each axis is divided; nothing if some axis is divided in several ways, or cannot be.
 std::optional<std::map<uint32_t, int64_t>> divisors_of(const ScalarRef& value,
                                                        std::span<const Axis> rows) {
   std::map<uint32_t, int64_t> divisors;
   for (const ScalarNode* node : te::post_order({&value, 1})) {
-    const bool divides =
-        node->kind == ScalarKind::kBinary && node->dtype == kInt64 &&
-        (node->binary == te::BinaryOp::kFloorDiv || node->binary == te::BinaryOp::kFloorMod);
-    if (!divides) continue;
+    if (!is_division(*node)) continue;
     const te::Affine sum = te::affine(node->args[0]);
     for (const te::Affine::Term& term : sum.terms) {
       auto row = std::find_if(rows.begin(), rows.end(),
@@ -61,10 +65,7 @@ bool chooses_by_remainder(const ScalarRef& value) {
     const ScalarNode* node = waiting.back();
     waiting.pop_back();
     if (node->kind == ScalarKind::kLoad || !seen.insert(node).second) continue;
-    const bool divides =
-        node->kind == ScalarKind::kBinary && node->dtype == kInt64 &&
-        (node->binary == te::BinaryOp::kFloorDiv || node->binary == te::BinaryOp::kFloorMod);
-    if (divides) return true;
+    if (is_division(*node)) return true;
     for (const ScalarRef& arg : node->args) waiting.push_back(arg.get());
   }
   return false;
@@ -97,6 +98,41 @@ class Phases {
     return draft_.finish(name, folds ? "window" : "pointwise", flops);
   }
 
+  /// Lines that leave vectors nearly empty: lanes along lines instead, each with its results side
+  /// by side, which are turned in registers where they are stored. Nothing if lines are long
+  /// enough, hold too many results, or lie apart.
+  std::optional<DraftKernel> run_across(const std::string& name, Dim flops, int lanes) {
+    const size_t last = axes_.size() - 1;
+    const Dim line = axes_[last].extent;
+    if (last == 0 || !line.is_int() || line.as_int() * 2 > lanes) return std::nullopt;
+    const int64_t beside = line.as_int() * steps(last) * steps(last - 1);
+    if (beside > kMostBeside || !std::has_single_bit(static_cast<uint64_t>(beside)))
+      return std::nullopt;
+    for (size_t k = 0; k < last; ++k)
+      if ((k + 1 < last && steps(k) != 1) || (k > 0 && !axes_[k].extent.is_int()))
+        return std::nullopt;
+    Dim count = 1;
+    for (size_t k = 0; k < last; ++k) count = count * axes_[k].extent;
+    if (count.is_int() && count.as_int() < lanes) return std::nullopt;
+    const Axis lane = draft_.new_axis(count);
+    math_.add_axes({&lane, 1});
+    For vector = loop(LoopKind::kVector, lane);
+    std::optional<std::vector<Stmt>> stores = across(lane, beside, vector.body);
+    if (!stores) return std::nullopt;
+    for (Stmt& stmt : *stores) vector.body.push_back(std::move(stmt));
+    const double work = static_cast<double>(te::post_order(values()).size() * beside);
+    constexpr int64_t kPiece = 512;
+    const Axis pieces = draft_.new_axis(ceil_div(count, Dim(kPiece)));
+    OuterLoops loops(draft_, {pieces}, work * kPiece);
+    const Scalar begin = Scalar(loops.name(pieces)) * kPiece;
+    vector.begin = begin.ref();
+    vector.end = te::min(begin + kPiece, te::from_dim(count)).ref();
+    Block body;
+    body.push_back({std::move(vector)});
+    loops.close(std::move(body));
+    return draft_.finish(name, "pointwise", flops);
+  }
+
  private:
   std::span<const ScalarRef> values() const { return group_.members[0].values; }
   int64_t steps(size_t axis) const {
@@ -109,6 +145,61 @@ class Phases {
     for (size_t axis = axes_.size() - 1; axis-- > 0;) {
       if (++rest[axis] < steps(axis)) return true;
       rest[axis] = 0;
+    }
+    return false;
+  }
+
+  /// The results of each lane, a line with all its remainders; nothing if they lie apart.
+  std::optional<std::vector<Stmt>> across(const Axis& lane, int64_t beside, Block& body) {
+    const size_t last = axes_.size() - 1;
+    const int64_t line = axes_[last].extent.as_int() * steps(last);
+    Flattener flatten(draft_, true);
+    std::vector<Stmt> stores;
+    for (int64_t place = 0; place < beside; ++place) {
+      std::unordered_map<uint32_t, ScalarRef> names;
+      names.emplace(group_.rows[last].id, te::index_constant(place % line).ref());
+      Scalar rest = te::index_of(lane);
+      for (size_t k = last; k-- > 0;) {
+        Scalar index = rest;
+        if (k > 0) {
+          index = te::floor_mod(rest, te::from_dim(axes_[k].extent));
+          rest = te::floor_div(rest, te::from_dim(axes_[k].extent));
+        }
+        if (k + 1 == last) index = index * steps(k) + place / line;
+        names.emplace(group_.rows[k].id, index.ref());
+      }
+      Member member = group_.members[0];
+      member.values[0] = simplify_indices(substitute(member.values[0], names), math_);
+      for (ScalarRef& index : member.point) index = math_.simplify(substitute(index, names));
+      std::vector<ScalarRef> results = draft_.bind(member.values, math_, {});
+      if (divides(results[0]) || reads_apart(results[0], lane)) return std::nullopt;
+      results[0] = flatten.value(results[0], body);
+      for (Stmt& stmt : store_results(draft_, math_, member, results, {})) {
+        const auto* store = std::get_if<Store>(&stmt.node);
+        if (store == nullptr || store->indices.size() != 1) return std::nullopt;
+        const te::Affine at = te::affine(store->indices[0]);
+        if (!at.others.empty() || at.terms.size() != 1 || !at.constant.is_int(place) ||
+            !at.coefficient(lane.id).is_int(beside))
+          return std::nullopt;
+        stores.push_back(std::move(stmt));
+      }
+    }
+    return stores;
+  }
+
+  static bool divides(const ScalarRef& value) {
+    for (const ScalarNode* node : te::post_order({&value, 1}))
+      if (is_division(*node)) return true;
+    return false;
+  }
+
+  /// True if neighbouring lanes read elements that are far apart, which are loaded one by one.
+  static bool reads_apart(const ScalarRef& value, const Axis& lane) {
+    constexpr int64_t kNear = 8;
+    for (const ScalarNode* node : te::post_order({&value, 1})) {
+      if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
+      const Dim step = te::affine(node->args.back()).coefficient(lane.id);
+      if (!step.is_int() || step.as_int() > kNear) return true;
     }
     return false;
   }
@@ -163,6 +254,11 @@ std::optional<DraftKernel> lower_phases(const Job& job, const Space& space, Dim 
   for (const auto& [axis, by] : *divisors) phases *= by;
   const auto steps = static_cast<uint64_t>(divisors->at(group.rows.back().id));
   if (phases > kMostPhases || !std::has_single_bit(steps)) return std::nullopt;
+  if (!space.has_folds()) {
+    const int lanes = lanes_of(space, job.options);
+    if (auto across = Phases(job, group, *divisors).run_across(job.name, flops, lanes))
+      return across;
+  }
   return Phases(job, group, std::move(*divisors)).run(job.name, flops, space.has_folds());
 }
 

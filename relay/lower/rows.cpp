@@ -96,16 +96,12 @@ ScalarRef OuterLoops::name(const Axis& axis) const {
   return found == names.end() ? te::index_of(axis).ref() : found->second;
 }
 
-namespace {
-
 int lanes_of(const Space& space, const LowerOptions& options) {
   size_t widest = 1;
   for (const Access& access : space.accesses) widest = std::max(widest, access.dtype.size());
   return static_cast<int>(
       std::max<int64_t>(options.processor.lanes(static_cast<int64_t>(widest)), 1));
 }
-
-}  // namespace
 
 void name_shared(Draft& draft, std::vector<ScalarRef>& roots, Block& block) {
   if (roots.size() < 2) return;

@@ -60,6 +60,9 @@ std::vector<Stmt> store_results(Draft& draft, IndexMath& math, const Member& mem
                                 std::span<const te::ScalarRef> values,
                                 const std::unordered_map<uint32_t, te::ScalarRef>& names);
 
+/// Lanes of vectors of the widest elements that a group reads or writes.
+int lanes_of(const Space& space, const LowerOptions& options);
+
 /// Gives names in `block` to values that several roots share and that are worth a register.
 void name_shared(Draft& draft, std::vector<te::ScalarRef>& roots, Block& block);
 
