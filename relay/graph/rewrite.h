@@ -41,7 +41,7 @@ struct RewriteOptions {
   FormOf winograd_form = {};  // none: no convolution is computed in tiles
   /// True if kernels run a computation with two products block by block; none: works stay apart.
   std::function<bool(const te::Computation&)> runs_in_blocks = {};
-  int threads = 0;            // that look at works side by side; 0: one for each core
+  int threads = 0;  // that look at works side by side; 0: one for each core
 };
 
 /// The graphs of a program while they are rewritten, with data that rewrites share.
@@ -109,6 +109,11 @@ bool prepare_constants(Rewriting& program);
 /// Makes one work of two products and what stands between them, where that runs block by block
 /// (rewrites/join_products.cpp).
 bool join_products(Rewriting& program);
+/// Makes works of results that have nothing in common (rewrites/split_outputs.cpp).
+bool split_outputs(Rewriting& program);
+/// Makes one work of works that compute point by point over the same points
+/// (rewrites/join_points.cpp).
+bool join_points(Rewriting& program);
 /// Computes convolutions in tiles if that costs less (rewrites/winograd.cpp).
 bool winograd(Rewriting& program);
 /// Lays constant operands out as kernels read them (rewrites/pack_operands.cpp).

@@ -31,7 +31,8 @@ struct Building {
   std::vector<Dim> rows;  // extents
   std::vector<StagePlace> places;
   bool has_folds = false;
-  bool alone = false;  // a contraction keeps its kernel; what is no Map has one of its own
+  bool alone = false;    // a contraction keeps its kernel; what is no Map has one of its own
+  bool streams = false;  // all members read along the points, point by point
 
   const StagePlace* place(size_t stage) const {
     for (const StagePlace& place : places) {
@@ -40,6 +41,26 @@ struct Building {
     return nullptr;
   }
 };
+
+/// True if all that is read follows the points in their order, or is the same for some of them.
+bool streams(const te::Map& map) {
+  for (const ScalarNode* node : te::post_order(map.values)) {
+    if (node->kind == ScalarKind::kFold) return false;
+    if (node->kind != ScalarKind::kLoad) continue;
+    size_t next = 0;
+    for (const ScalarRef& arg : node->args) {
+      const ScalarNode* at = arg.get();
+      const bool moved = at->kind == ScalarKind::kBinary && at->binary == te::BinaryOp::kAdd &&
+                         at->args[1]->kind == ScalarKind::kConst;
+      if (moved) at = at->args[0].get();
+      if (at->kind == ScalarKind::kConst) continue;
+      if (at->kind != ScalarKind::kIndex) return false;
+      while (next < map.axes.size() && map.axes[next].id != at->axis) ++next;
+      if (next++ == map.axes.size()) return false;
+    }
+  }
+  return true;
+}
 
 bool folds(const te::Map& map) {
   for (const ScalarNode* node : te::post_order(map.values)) {
@@ -73,6 +94,7 @@ class Grouping {
       }
       fresh.places.push_back(std::move(place));
       fresh.has_folds = folds(*map);
+      fresh.streams = streams(*map);
       buildings_.push_back(std::move(fresh));
     }
     // Each group runs where its last stage stood.
@@ -100,7 +122,8 @@ class Grouping {
       if (node->bounds != te::Bounds::kProven) return false;
       loads.push_back(node);
     }
-    if (loads.empty() || !may_move(group, s)) return false;
+    if (!may_move(group, s)) return false;
+    if (loads.empty()) return join_beside(group, s, map);
 
     // The axis of this stage that each row is read at; rows that it goes through become points.
     std::vector<std::optional<size_t>> axis_of_row(group.rows.size());
@@ -164,6 +187,24 @@ class Grouping {
     }
     group.places.push_back({s, std::move(axis_of_row)});
     group.has_folds |= has_folds;
+    group.streams = group.streams && streams(map);
+    return true;
+  }
+
+  /// Results that do not read each other, over the same points: their kernel reads what they share
+  /// once.
+  static bool join_beside(Building& group, size_t s, const te::Map& map) {
+    constexpr size_t kMostBeside = 8;
+    if (!group.streams || group.places.size() >= kMostBeside || !streams(map)) return false;
+    std::vector<Dim> rows;
+    std::vector<std::optional<size_t>> axis_of_row;
+    for (size_t a = 0; a < map.axes.size(); ++a) {
+      if (map.axes[a].extent.is_int(1)) continue;
+      rows.push_back(map.axes[a].extent);
+      axis_of_row.emplace_back(a);
+    }
+    if (rows != group.rows) return false;
+    group.places.push_back({s, std::move(axis_of_row)});
     return true;
   }
 

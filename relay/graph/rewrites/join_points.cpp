@@ -1,0 +1,346 @@
+// Works that compute point by point over the same points become one work with several results, if
+// they read each other or the same tensors: these then go through memory once. So do small ones
+// that have nothing in common, since a call of a kernel takes as long as they.
+#include <algorithm>
+#include <map>
+
+#include <relay/graph/join_nodes.h>
+#include <relay/graph/rewrite.h>
+#include <relay/tensor_expr/walk.h>
+
+namespace relay::graph {
+namespace {
+
+/// Tensors that a work may read and write, as many as stay in registers.
+constexpr size_t kMostTensors = 16;
+/// Nodes of the expressions of a work.
+constexpr size_t kMostSteps = 400;
+/// So few elements take no longer than the call of a kernel.
+constexpr int64_t kFewPoints = 2048;
+/// Units that a search for a way between two may look at.
+constexpr size_t kMostSeen = 4096;
+
+/// Extents without those of 1, which have no say in the order of elements.
+std::vector<Dim> points_of(std::span<const Dim> dims) {
+  std::vector<Dim> points;
+  for (Dim dim : dims)
+    if (!dim.is_int(1)) points.push_back(dim);
+  return points;
+}
+
+std::vector<Dim> points_of(std::span<const te::Axis> axes) {
+  std::vector<Dim> points;
+  for (const te::Axis& axis : axes)
+    if (!axis.extent.is_int(1)) points.push_back(axis.extent);
+  return points;
+}
+
+/// True if a view has the elements from the first on, in their order.
+bool is_reshape(const te::View& view) {
+  Dim stride = 1;
+  for (size_t d = view.extents.size(); d-- > 0;) {
+    if (!view.extents[d].is_int(1) && !(view.strides[d] == stride)) return false;
+    stride = stride * view.extents[d];
+  }
+  return view.offset.is_int(0);
+}
+
+/// The facts about a work that decide if it may be joined.
+struct PointFacts {
+  bool points = false;    // it computes each element from those at the same point
+  std::vector<bool> own;  // inputs that it reads at the point alone
+  size_t steps = 0;
+};
+
+class PointFactFinder {
+ public:
+  explicit PointFactFinder(const Work& work) : computation_(work.computation()) {
+    facts_.own.assign(computation_.inputs.size(), true);
+    facts_.points = !work.prepared && work.elements.empty() && !computation_.outputs.empty();
+    for (const te::Output& output : computation_.outputs)
+      facts_.points = facts_.points && !output.tensor.is_input();
+    if (!facts_.points) return;
+    points_ = points_of(computation_.outputs[0].dims);
+    for (const te::Output& output : computation_.outputs)
+      facts_.points = facts_.points && points_of(output.dims) == points_;
+    for (size_t k = 0; k < computation_.inputs.size(); ++k)
+      facts_.own[k] = points_of(computation_.inputs[k].dims) == points_;
+    for (const te::Stage& stage : computation_.stages) facts_.points = facts_.points && fits(stage);
+  }
+
+  PointFacts found() && { return std::move(facts_); }
+
+ private:
+  bool fits(const te::Stage& stage) {
+    if (const auto* view = std::get_if<te::View>(&stage.body))
+      return is_reshape(*view) && points_of(view->extents) == points_ &&
+             points_of(computation_.info(view->source).dims) == points_;
+    const auto* map = std::get_if<te::Map>(&stage.body);
+    if (map == nullptr || points_of(map->axes) != points_) return false;
+    std::vector<uint32_t> axes;  // of the points
+    for (const te::Axis& axis : map->axes)
+      if (!axis.extent.is_int(1)) axes.push_back(axis.id);
+    for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
+      ++facts_.steps;
+      if (node->kind == te::ScalarKind::kFold || te::can_fail(*node)) return false;
+      if (node->kind == te::ScalarKind::kLoad && !fits(*node, axes)) return false;
+    }
+    return true;
+  }
+
+  // Others are read along the points, or less often.
+  bool fits(const te::ScalarNode& load, std::span<const uint32_t> axes) {
+    if (load.bounds != te::Bounds::kProven) return false;
+    const std::vector<Dim>& dims = computation_.info(load.tensor).dims;
+    bool at_point = points_of(dims) == points_;
+    size_t next = 0;
+    for (size_t d = 0; d < load.args.size(); ++d) {
+      const te::ScalarNode* at = load.args[d].get();
+      const bool moved = at->kind == te::ScalarKind::kBinary && at->binary == te::BinaryOp::kAdd &&
+                         at->args[1]->kind == te::ScalarKind::kConst;
+      if (moved) at = at->args[0].get();
+      if (at->kind == te::ScalarKind::kConst || dims[d].is_int(1)) continue;
+      if (at->kind != te::ScalarKind::kIndex) return false;
+      auto axis = std::find(axes.begin() + static_cast<std::ptrdiff_t>(next), axes.end(), at->axis);
+      if (axis == axes.end()) return false;
+      const auto place = static_cast<size_t>(axis - axes.begin());
+      at_point = at_point && !moved && place == next;
+      next = place + 1;
+    }
+    at_point = at_point && next == axes.size();
+    if (!load.tensor.is_input()) return at_point;
+    auto own = facts_.own.begin() + load.tensor.index;
+    *own = *own && at_point;
+    return true;
+  }
+
+  const te::Computation& computation_;
+  std::vector<Dim> points_;
+  PointFacts facts_;
+};
+
+/// Joins nodes of one graph. A unit is a node, or several that will be one.
+class PointJoiner {
+ public:
+  PointJoiner(Graph& graph, NodeJoiner& joiner, std::map<WorkRef, PointFacts>& facts)
+      : graph_(graph), joiner_(joiner), facts_(facts) {}
+
+  bool run() {
+    const size_t count = graph_.nodes.size();
+    producer_.assign(graph_.tensors.size(), kNone);
+    for (size_t i = 0; i < count; ++i)
+      for (uint32_t output : graph_.nodes[i].outputs) producer_[output] = i;
+    for (size_t i = 0; i < count; ++i) units_.push_back({i});
+    for (size_t i = 0; i < count; ++i) unit_of_.push_back(i);
+    seen_.assign(count, 0);
+    for (size_t i = 0; i < count; ++i)
+      if (joins(i)) join_unit(i);
+    const bool changed =
+        std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit.size() > 1; });
+    if (changed) write();
+    return changed;
+  }
+
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+  struct Place {  // what nodes of one unit have in common
+    std::vector<Dim> points;
+    Device device;
+    bool operator==(const Place&) const = default;
+  };
+
+  const PointFacts& facts(size_t node) {
+    const WorkRef& work = graph_.nodes[node].work;
+    auto [entry, added] = facts_.try_emplace(work);
+    if (added) entry->second = PointFactFinder(*work).found();
+    return entry->second;
+  }
+
+  bool joins(size_t node) {
+    const Node& at = graph_.nodes[node];
+    return facts(node).points && !at.done_by_places &&
+           std::none_of(at.outputs.begin(), at.outputs.end(),
+                        [&](uint32_t output) { return graph_.tensors[output].place.has_value(); });
+  }
+
+  Place place_of(size_t node) const {
+    const Tensor& tensor = graph_.tensors[graph_.nodes[node].outputs[0]];
+    return {points_of(tensor.info.dims), tensor.device};
+  }
+
+  // Joins the unit of a node with those of nodes before it.
+  void join_unit(size_t node) {
+    const Place place = place_of(node);
+    const Node& at = graph_.nodes[node];
+    const std::vector<bool>& own = facts(node).own;
+    for (size_t k = 0; k < at.inputs.size(); ++k) {
+      if (!own[k]) continue;
+      const uint32_t input = at.inputs[k];
+      if (const size_t maker = producer_[input];
+          maker != kNone && joins(maker) && place_of(maker) == place)
+        try_join(maker, node);
+      auto [reader, first] = reader_of_.try_emplace(input, node);
+      if (first) continue;
+      if (place_of(reader->second) == place) try_join(reader->second, node);
+      reader->second = node;
+    }
+    const Dim count = product(place.points);
+    if (!count.is_int() || count.as_int() > kFewPoints) return;
+    for (auto& [others, last] : small_) {
+      if (!(others == place)) continue;
+      try_join(last, node);
+      last = node;
+      return;
+    }
+    small_.emplace_back(place, node);
+  }
+
+  void try_join(size_t before, size_t node) {
+    const size_t a = unit_of_[before], b = unit_of_[node];
+    if (a == b || !is_small(a, b) || leads_to(a, b) || leads_to(b, a)) return;
+    if (reads_moved(a, b) || reads_moved(b, a)) return;
+    for (size_t each : units_[b]) unit_of_[each] = a;
+    units_[a].insert(units_[a].end(), units_[b].begin(), units_[b].end());
+    std::sort(units_[a].begin(), units_[a].end());
+    units_[b].clear();
+  }
+
+  bool is_small(size_t a, size_t b) {
+    std::vector<uint32_t> tensors;
+    size_t steps = 0;
+    for (size_t unit : {a, b}) {
+      for (size_t node : units_[unit]) {
+        const Node& at = graph_.nodes[node];
+        tensors.insert(tensors.end(), at.inputs.begin(), at.inputs.end());
+        tensors.insert(tensors.end(), at.outputs.begin(), at.outputs.end());
+        steps += facts(node).steps;
+      }
+    }
+    std::sort(tensors.begin(), tensors.end());
+    tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+    return tensors.size() <= kMostTensors && steps <= kMostSteps;
+  }
+
+  // True if a unit reads results of the other one elsewhere than at the point.
+  bool reads_moved(size_t reader, size_t maker) {
+    for (size_t node : units_[reader]) {
+      const Node& at = graph_.nodes[node];
+      for (size_t k = 0; k < at.inputs.size(); ++k) {
+        const size_t made = producer_[at.inputs[k]];
+        if (made != kNone && unit_of_[made] == maker && !facts(node).own[k]) return true;
+      }
+    }
+    return false;
+  }
+
+  // True if a third unit stands on a way from one to the other, or if that takes long to find out.
+  bool leads_to(size_t from, size_t to) {
+    ++walk_;
+    size_t steps = 0;
+    std::vector<size_t> stack;
+    auto visit = [&](size_t unit) {
+      for (size_t node : units_[unit]) {
+        for (uint32_t input : graph_.nodes[node].inputs) {
+          if (producer_[input] == kNone) continue;
+          const size_t before = unit_of_[producer_[input]];
+          if (before == unit || (unit == to && before == from)) continue;
+          if (before == from) return true;
+          if (seen_[before] == walk_) continue;
+          seen_[before] = walk_;
+          stack.push_back(before);
+        }
+      }
+      return false;
+    };
+    if (visit(to)) return true;
+    while (!stack.empty()) {
+      const size_t unit = stack.back();
+      stack.pop_back();
+      if (++steps > kMostSeen || visit(unit)) return true;
+    }
+    return false;
+  }
+
+  // Results of a unit that something else reads.
+  std::vector<uint32_t> results(size_t unit, const std::vector<bool>& outside) const {
+    std::vector<uint32_t> found;
+    for (size_t node : units_[unit])
+      for (uint32_t output : graph_.nodes[node].outputs)
+        if (outside[output]) found.push_back(output);
+    return found;
+  }
+
+  void write() {
+    std::vector<bool> outside(graph_.tensors.size());
+    for (uint32_t output : graph_.outputs) outside[output] = true;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i)
+      for (uint32_t input : graph_.nodes[i].inputs)
+        if (producer_[input] != kNone && unit_of_[producer_[input]] != unit_of_[i])
+          outside[input] = true;
+    std::vector<Node> nodes;
+    std::vector<bool> written(units_.size());
+    // Each unit stands where its last node stood, or where another one wants it before.
+    for (size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (units_[unit_of_[i]].back() == i) write_unit(unit_of_[i], outside, written, nodes);
+    graph_.nodes = std::move(nodes);
+    drop_nodes(graph_, std::vector<bool>(graph_.nodes.size()));
+  }
+
+  void write_unit(size_t first, const std::vector<bool>& outside, std::vector<bool>& written,
+                  std::vector<Node>& nodes) {
+    std::vector<std::pair<size_t, bool>> stack{{first, false}};
+    while (!stack.empty()) {
+      const auto [unit, ready] = stack.back();
+      stack.pop_back();
+      if (written[unit]) continue;
+      if (ready) {
+        written[unit] = true;
+        write_nodes(unit, outside, nodes);
+        continue;
+      }
+      stack.emplace_back(unit, true);
+      for (size_t node : units_[unit]) {
+        for (uint32_t input : graph_.nodes[node].inputs) {
+          if (producer_[input] == kNone) continue;
+          const size_t before = unit_of_[producer_[input]];
+          if (before != unit && !written[before]) stack.emplace_back(before, false);
+        }
+      }
+    }
+  }
+
+  void write_nodes(size_t unit, const std::vector<bool>& outside, std::vector<Node>& nodes) {
+    if (units_[unit].size() > 1) {
+      if (std::optional<Node> node = joiner_.join(graph_, units_[unit], results(unit, outside))) {
+        nodes.push_back(std::move(*node));
+        return;
+      }
+    }
+    for (size_t node : units_[unit]) nodes.push_back(graph_.nodes[node]);
+  }
+
+  Graph& graph_;
+  NodeJoiner& joiner_;
+  std::map<WorkRef, PointFacts>& facts_;
+  std::vector<size_t> producer_;            // of each tensor: a node
+  std::vector<std::vector<size_t>> units_;  // their nodes, in order
+  std::vector<size_t> unit_of_;             // of each node
+  std::map<uint32_t, size_t> reader_of_;    // of each tensor: the last node that reads it
+  std::vector<std::pair<Place, size_t>> small_;
+  std::vector<size_t> seen_;  // units: the walk that saw one last
+  size_t walk_ = 0;
+};
+
+}  // namespace
+
+bool join_points(Rewriting& program) {
+  if (!program.options().runs_in_blocks) return false;
+  NodeJoiner joiner;
+  std::map<WorkRef, PointFacts> facts;
+  bool changed = false;
+  for (Graph& graph : program.graphs())
+    changed = PointJoiner(graph, joiner, facts).run() || changed;
+  return changed;
+}
+
+}  // namespace relay::graph
