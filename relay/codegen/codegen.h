@@ -77,4 +77,13 @@ std::vector<std::string> code_features(const Target& target);
 /// The kernel as LLVM IR or assembly (`relay opt --emit=llvm|asm`).
 std::string emit_text(const lower::Kernel& kernel, const Target& target, Text text);
 
+/// Assembly, with the operator that each line belongs to by its number in the kernel's group; 0: to
+/// none alone.
+struct Assembly {
+  std::string text;
+  std::vector<uint32_t> origins;
+};
+/// The text is that of `emit_text`.
+Assembly emit_assembly(const lower::Kernel& kernel, const Target& target);
+
 }  // namespace relay::codegen

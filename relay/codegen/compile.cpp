@@ -99,4 +99,10 @@ std::string emit_text(const lower::Kernel& kernel, const Target& target, Text te
   return result;
 }
 
+Assembly emit_assembly(const lower::Kernel& kernel, const Target& target) {
+  Assembly result;
+  with_stack(1, 1, [&](size_t) { result = build_assembly(kernel, target); });
+  return result;
+}
+
 }  // namespace relay::codegen

@@ -225,12 +225,9 @@ void settle_places(StageText& stage, const vm::Executable& executable, Tables& t
   for (int32_t& place : stage.nodes.place)
     place = place < 0 ? -1 : tables.place(executable, static_cast<uint32_t>(place));
   for (std::vector<int32_t>& origins : stage.nodes.origins) {
-    std::vector<int32_t> places;
-    for (int32_t origin : origins) {
-      const int32_t place = tables.place(executable, static_cast<uint32_t>(origin));
-      if (place >= 0) places.push_back(place);
-    }
-    origins = std::move(places);
+    // Entry k is operator k + 1 of kernels, though its place may not be known.
+    for (int32_t& origin : origins)
+      origin = tables.place(executable, static_cast<uint32_t>(origin));
   }
 }
 

@@ -38,6 +38,43 @@ std::optional<std::vector<Value>> inputs_of(const vm::Executable& executable, si
   return std::nullopt;
 }
 
+// The pieces of each line of a text; a piece may go over several.
+std::vector<std::vector<int32_t>> by_line(std::string_view text, const te::OriginRuns& origins) {
+  std::vector<std::vector<int32_t>> lines;
+  te::OriginRuns line;
+  size_t at = 0;
+  for (const te::OriginRuns::Run& run : origins.runs()) {
+    for (size_t left = run.length; left > 0;) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      const size_t length = std::min(end - at, left);
+      line.add(length, run.origin);
+      at += length;
+      left -= length;
+      if (left == 0) break;
+      --left;  // the end of the line
+      ++at;
+      std::vector<int32_t>& pieces = lines.emplace_back();
+      for (const te::OriginRuns::Run& piece : line.runs()) {
+        if (piece.origin == 0 && line.runs().size() == 1) break;
+        pieces.push_back(static_cast<int32_t>(piece.length));
+        pieces.push_back(static_cast<int32_t>(piece.origin));
+      }
+      line = {};
+    }
+  }
+  return lines;
+}
+
+std::vector<int32_t> run_lengths(const std::vector<uint32_t>& origins) {
+  std::vector<int32_t> runs;
+  for (uint32_t each : origins) {
+    const auto origin = static_cast<int32_t>(each);
+    if (runs.empty() || runs.back() != origin) runs.insert(runs.end(), {0, origin});
+    ++runs[runs.size() - 2];
+  }
+  return runs;
+}
+
 const char* home_name(vm::DataflowShape::Home home) {
   switch (home) {
     case vm::DataflowShape::Home::kInput:
@@ -57,15 +94,18 @@ const char* home_name(vm::DataflowShape::Home home) {
 
 void Native::loops(const std::vector<std::shared_ptr<const lower::Kernel>>& kernels,
                    const codegen::Target& target) {
-  std::vector<std::string> assembly(kernels.size());
-  with_stack(0, kernels.size(), [&](size_t k) {
-    assembly[k] = codegen::emit_text(*kernels[k], target, codegen::Text::kAssembly);
-  });
+  std::vector<codegen::Assembly> assembly(kernels.size());
+  with_stack(0, kernels.size(),
+             [&](size_t k) { assembly[k] = codegen::emit_assembly(*kernels[k], target); });
   size_t next = 0;
   for (size_t k = 0; k < kernels_.size() && next < kernels.size(); ++k) {
     if (!executable_.kernels[k].library.empty()) continue;
-    kernels_[k].loops = tables_.lines(kernels[next]->str());
-    kernels_[k].assembly = tables_.lines(assembly[next]);
+    te::OriginRuns origins;
+    const std::string loops = kernels[next]->str(origins);
+    kernels_[k].loops = tables_.lines(loops);
+    kernels_[k].loop_operators = by_line(loops, origins);
+    kernels_[k].assembly = tables_.lines(assembly[next].text);
+    kernels_[k].assembly_operators = run_lengths(assembly[next].origins);
     ++next;
   }
 }
@@ -112,6 +152,8 @@ void Native::write_kernels(JsonWriter& json) const {
     json.begin_object().field("name", kernel.name).field("by", kernel.implementation);
     json.field("source", kernel.source).field("parallel", kernel.parallel);
     json.field("loops", kernels_[k].loops).field("assembly", kernels_[k].assembly);
+    json.field("loop_operators", kernels_[k].loop_operators);
+    json.field("assembly_operators", kernels_[k].assembly_operators);
     if (k < profile_.kernels.size() && runs_ > 0) {
       const vm::Profile::Kernel& measured = profile_.kernels[k];
       json.field("calls", measured.calls / static_cast<uint64_t>(runs_));

@@ -29,7 +29,12 @@ class Native {
  private:
   struct KernelText {
     std::vector<int32_t> loops;
+    /// Of each line, pieces from its beginning: a length in bytes and an operator, by its number
+    /// among the origins of a launch; 0: none alone. Nothing if no piece has one.
+    std::vector<std::vector<int32_t>> loop_operators;
     std::vector<int32_t> assembly;
+    /// The same for lines, from the first: how many, and an operator.
+    std::vector<int32_t> assembly_operators;
   };
   void write_kernels(JsonWriter& json) const;
   void write_profile(JsonWriter& json, const Options& options) const;

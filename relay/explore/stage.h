@@ -20,7 +20,7 @@ struct Nodes {
   /// The node that binds a variable.
   std::vector<int32_t> binder;
   std::vector<std::vector<int32_t>> operands;
-  /// Places of further operators that the node stands for.
+  /// Places of further operators that the node stands for, -1 where one is not known.
   std::vector<std::vector<int32_t>> origins;
 
   /// Adds a node about which nothing is known but these two; gives its number.

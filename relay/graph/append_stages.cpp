@@ -6,6 +6,7 @@
 
 #include <relay/support/error.h>
 #include <relay/tensor_expr/builder.h>
+#include <relay/tensor_expr/origin.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -38,6 +39,7 @@ class StageAppender {
         inputs_(operands.tensors.size()) {}
 
   std::vector<te::Output> run(Computation computation) {
+    const te::OriginScope scope(origin_);
     axes_ = into_.num_axes;
     vars_ = into_.num_vars;
     into_.num_axes += computation.num_axes;
@@ -133,10 +135,9 @@ class StageAppender {
         set_failure(*copy, node->message);
         return copy;
       }
-      case ScalarKind::kBinary:
-        if (!te::is_integer_division(*node)) return {};
-        return te::of_origin(te::with_args(node, args), origin_);
       default:
+        // All that changes is new, and belongs to the operator; what may fail has to.
+        if (args == node->args && te::can_fail(*node)) return copy_node(*node);
         return {};
     }
   }
@@ -144,7 +145,7 @@ class StageAppender {
   /// Assigns a failure to its operator: that of a node or an update.
   template <class T>
   void set_failure(T& at, std::string_view message) const {
-    at.origin = origin_;
+    if (origin_ != 0) at.origin = origin_;
     at.message = te::failure_text(op_, message);
   }
 
@@ -168,7 +169,7 @@ class StageAppender {
   void rewrite_rest(te::Library& library) {
     for (TensorId& id : library.inputs) id = tensor(id);
     library.op = op_;
-    library.origin = origin_;
+    if (origin_ != 0) library.origin = origin_;
   }
 
   Computation& into_;

@@ -5,6 +5,7 @@
 #include <relay/graph/append_stages.h>
 #include <relay/graph/builder.h>
 #include <relay/graph/work.h>
+#include <relay/tensor_expr/origin.h>
 
 namespace relay::graph {
 namespace {
@@ -113,6 +114,8 @@ WorkRef NodeJoiner::joined(const Plan& plan) const {
         operands.tensors.push_back({id, computation.inputs[source.number].dims});
       }
     }
+    for (te::Stage& stage : part.computation.stages)
+      te::renumber_origins(stage, [&](uint32_t origin) { return origin + origins; });
     results.push_back(append_stages(computation, std::move(part.computation), operands, 0, {}));
     append_rest(group, std::move(part), origins);
     origins += plan.num_origins[k];

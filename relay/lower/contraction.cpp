@@ -211,6 +211,7 @@ std::optional<Contraction> classify(const ScalarNode* fold, std::span<const Buff
   const ScalarNode& product = *fold->args[0];
   Contraction result;
   result.accumulator = fold->dtype;
+  result.origin = fold->origin;
   result.num_axes = num_axes;
   result.num_vars = num_vars;
   result.sum = result.num_vars++;

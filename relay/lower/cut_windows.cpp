@@ -361,7 +361,7 @@ class Parts {
   }
 
   ScalarRef load_of(const Choice& choice, const std::vector<size_t>& member, TensorId part) {
-    auto load = make_ref<ScalarNode>(ScalarKind::kLoad, fold_->dtype);
+    auto load = new_node(ScalarKind::kLoad, fold_->dtype);
     load->tensor = part;
     load->bounds = te::Bounds::kProven;
     for (size_t k = 0; k < cuts_.size(); ++k) {
@@ -386,7 +386,7 @@ class Parts {
   ScalarRef sum_of_others(const ScalarRef& value) {
     Map others;
     Names names;
-    auto load = make_ref<ScalarNode>(ScalarKind::kLoad, fold_->dtype);
+    auto load = new_node(ScalarKind::kLoad, fold_->dtype);
     load->bounds = te::Bounds::kProven;
     for (const Axis& axis : map_.axes) {
       others.axes.push_back(out_.new_axis(axis.extent));

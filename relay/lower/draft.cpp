@@ -87,7 +87,7 @@ int32_t Draft::scratch(std::string name, DType dtype, std::vector<Dim> dims) {
 }
 
 ScalarRef Draft::load(int32_t buffer, std::vector<ScalarRef> indices) const {
-  auto node = make_ref<ScalarNode>(ScalarKind::kLoad, buffers_[static_cast<size_t>(buffer)].dtype);
+  auto node = new_node(ScalarKind::kLoad, buffers_[static_cast<size_t>(buffer)].dtype);
   node->tensor = {-1, buffer};
   node->bounds = te::Bounds::kProven;
   node->args = std::move(indices);

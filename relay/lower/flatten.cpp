@@ -32,8 +32,7 @@ bool is_float_sum(const ScalarNode& fold) {
 bool has_short_lanes(const ScalarNode& fold, const std::vector<Axis>& axes,
                      const FoldLoops& loops) {
   if (axes.size() < 2 || loops.vector_axis != static_cast<int>(axes.size()) - 1) return false;
-  const bool any_order =
-      fold.combiner->kind == Combiner::Kind::kSum && num_accumulators(fold) == 1;
+  const bool any_order = fold.combiner->kind == Combiner::Kind::kSum && num_accumulators(fold) == 1;
   return any_order && !is_long(axes.back().extent, kShortLanes);
 }
 
@@ -147,6 +146,7 @@ ScalarRef Flattener::value(const ScalarRef& root, Block& block) {
 }
 
 ScalarRef Flattener::choice(const ScalarNode& select, ScalarRef condition, Block& block) {
+  const te::OriginScope scope(select.origin);
   // A kernel that has failed goes on, so what must not be evaluated still stands under a condition.
   bool fails = select.kind == ScalarKind::kFail;
   if (fails) {
@@ -174,6 +174,7 @@ ScalarRef Flattener::choice(const ScalarNode& select, ScalarRef condition, Block
 
 std::vector<ScalarRef> Flattener::fold(const ScalarRef& fold, Block& block) {
   if (auto found = registers_.find(fold.get()); found != registers_.end()) return found->second;
+  const te::OriginScope scope(fold->origin);
   hoist(fold, block);
   size_t count = num_accumulators(*fold);
   std::vector<uint32_t> vars;
@@ -298,7 +299,7 @@ void Flattener::fold_loops(const ScalarRef& fold, const std::vector<Axis>& axes,
     rest = axes[i].extent.is_int() ? rest * axes[i].extent.as_int() : 0;
   }
   // Inside of the vector loop are short steps alone.
-  const int64_t most = loops.vector_axis < 0                       ? kMaxUnrolled
+  const int64_t most = loops.vector_axis < 0                      ? kMaxUnrolled
                        : loops.vector_axis < static_cast<int>(at) ? kShortSteps
                                                                   : 0;
   bool small = rest > 0 && rest <= most && !has_fold(fold->args[0]);
@@ -317,8 +318,11 @@ void Flattener::fold_loops(const ScalarRef& fold, const std::vector<Axis>& axes,
     blocks.body.push_back(let(part, zero(fold->dtype)));
     fold_body(fold, {part}, inner.body);
     blocks.body.push_back({std::move(inner)});
-    blocks.body.push_back({Accumulate{
-        vars, *fold->combiner, {te::placeholder(part, fold->dtype).ref()}, ScalarRef()}});
+    blocks.body.push_back({Accumulate{vars,
+                                      *fold->combiner,
+                                      {te::placeholder(part, fold->dtype).ref()},
+                                      ScalarRef(),
+                                      fold->origin}});
     block.push_back({std::move(blocks)});
     return;
   }
@@ -336,8 +340,11 @@ void Flattener::fold_loops(const ScalarRef& fold, const std::vector<Axis>& axes,
     uint32_t part = draft_.new_var();
     one.body.push_back(let(part, zero(fold->dtype)));
     fold_loops(fold, axes, at + 1, {part}, loops, one.body);
-    one.body.push_back({Accumulate{
-        vars, *fold->combiner, {te::placeholder(part, fold->dtype).ref()}, ScalarRef()}});
+    one.body.push_back({Accumulate{vars,
+                                   *fold->combiner,
+                                   {te::placeholder(part, fold->dtype).ref()},
+                                   ScalarRef(),
+                                   fold->origin}});
   } else {
     fold_loops(fold, axes, at + 1, vars, loops, one.body);
   }
@@ -350,6 +357,7 @@ void Flattener::fold_body(const ScalarRef& fold, const std::vector<uint32_t>& va
   Accumulate accumulate;
   accumulate.vars = vars;
   accumulate.combiner = *fold->combiner;
+  accumulate.origin = fold->origin;
   Block* inside = &block;
   If guard;
   if (fold->args.size() > count) {

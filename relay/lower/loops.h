@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include <relay/tensor_expr/computation.h>
+#include <relay/tensor_expr/origin.h>
 
 namespace relay::lower {
 
@@ -86,6 +86,7 @@ struct Accumulate {
   std::vector<te::ScalarRef> values;
   te::ScalarRef
       where;  // bool or null: where it is false, values are not evaluated and nothing is joined
+  uint32_t origin = 0;  // of the fold
 };
 
 /// buffer[indices] = value.
@@ -165,6 +166,7 @@ struct Contraction {
   std::vector<te::ScalarRef> out_index;  // over batch, rows and columns
   uint32_t num_axes = 0;
   uint32_t num_vars = 0;
+  uint32_t origin = 0;  // of the sum
 };
 
 /// Nests and contractions that run in order for one block of the results, then for the next: the
@@ -198,6 +200,12 @@ struct Kernel {
   const std::vector<Buffer>& buffers() const;
   /// As text (`relay opt --emit=loops`), stable.
   std::string str() const;
+  /// The same text; `origins` gets the operators that its pieces belong to, by their numbers in the
+  /// kernel's group.
+  std::string str(te::OriginRuns& origins) const;
 };
+
+/// The operator that a statement works for, beside its parts; 0: none alone.
+uint32_t origin_of(const Stmt& stmt);
 
 }  // namespace relay::lower

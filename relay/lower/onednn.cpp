@@ -156,7 +156,7 @@ te::Computation with_onednn(const te::Computation& computation) {
       te::Stage call;
       call.body = *library;
       te::TensorInfo info{{}, kFloat32};
-      Ref<ScalarNode> load = make_ref<ScalarNode>(ScalarKind::kLoad, kFloat32);
+      Ref<ScalarNode> load = new_node(ScalarKind::kLoad, kFloat32);
       load->bounds = te::Bounds::kProven;
       load->tensor = {static_cast<int32_t>(result.stages.size()), 0};
       for (const Axis& axis : match->points) {

@@ -541,6 +541,7 @@ class PaddedWindow {
     Accumulate accumulate;
     accumulate.vars = {sum};
     accumulate.combiner = *plane_.fold->combiner;
+    accumulate.origin = plane_.fold->origin;
     accumulate.values = plane_.as_floats
                             ? draft_.bind({&plane_.as_floats->product, 1}, space_.math(), names)
                             : draft_.bind(plane_.fold->args, space_.math(), names);

@@ -169,7 +169,7 @@ class Preparer {
 
   /// An element by its position, as indices.
   ScalarRef flat_load(TensorId id, Dim flat, const te::TensorInfo& info) {
-    auto load = make_ref<ScalarNode>(ScalarKind::kLoad, info.dtype);
+    auto load = new_node(ScalarKind::kLoad, info.dtype);
     load->tensor = id;
     load->bounds = Bounds::kProven;
     for (Dim index : math_.delinearise(flat, info.dims)) load->args.push_back(math_.scalar(index));

@@ -224,7 +224,7 @@ Computation isolate_products(const Computation& computation) {
         Map alone{axes_of(fold, map->axes), {fold}};
         te::Stage product;
         te::TensorInfo info{{}, fold->dtype};
-        auto load = make_ref<ScalarNode>(ScalarKind::kLoad, fold->dtype);
+        auto load = new_node(ScalarKind::kLoad, fold->dtype);
         load->bounds = te::Bounds::kProven;
         for (const Axis& axis : alone.axes) {
           info.dims.push_back(axis.extent);

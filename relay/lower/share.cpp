@@ -161,7 +161,7 @@ std::optional<SharedRow> share_row(const Computation& computation) {
       there.push_back(te::index_of(again->along).ref());
       row.values.push_back(substitute(fold->args[0], names));
       auto load = [&](std::vector<ScalarRef> index) {
-        auto node = make_ref<ScalarNode>(ScalarKind::kLoad, info.dtype);
+        auto node = new_node(ScalarKind::kLoad, info.dtype);
         node->tensor = {static_cast<int32_t>(s), 0};
         node->bounds = te::Bounds::kProven;
         node->args = std::move(index);

@@ -146,7 +146,7 @@ class Splitter {
     outer->axes = {{out_.num_axes++, Dim(blocks)}};
     outer->args.clear();
     for (size_t k = 0; k < count; ++k) {
-      auto load = make_ref<ScalarNode>(ScalarKind::kLoad, fold.args[k]->dtype);
+      auto load = new_node(ScalarKind::kLoad, fold.args[k]->dtype);
       load->tensor = {from, static_cast<int32_t>(k)};
       load->bounds = te::Bounds::kProven;
       for (const Axis& axis : map.axes) load->args.push_back(te::index_of(axis).ref());
@@ -161,7 +161,7 @@ class Splitter {
   }
 
   static ScalarRef accumulator(const ScalarRef& fold, size_t k) {
-    auto get = make_ref<ScalarNode>(ScalarKind::kGet, fold->args[k]->dtype);
+    auto get = new_node(ScalarKind::kGet, fold->args[k]->dtype);
     get->id = static_cast<uint32_t>(k);
     get->args.push_back(fold);
     return get;

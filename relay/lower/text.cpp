@@ -21,9 +21,11 @@ class Text {
           return ScalarRef(copy);
         }) {}
 
-  std::string run() {
+  std::string run(te::OriginRuns& origins) {
     header();
+    origins_.add(out_.size(), 0);
     std::visit([this](const auto& body) { write(body, 0); }, kernel_.body);
+    origins = std::move(origins_);
     return std::move(out_);
   }
 
@@ -39,28 +41,46 @@ class Text {
     });
   }
 
-  std::string scalar(const ScalarRef& value) {
-    std::string text = te::to_string(*rename_(value));
+  // Pieces of a line, each with its operator.
+  void put(std::string_view text) {
+    out_ += text;
+    origins_.add(text.size(), origin_);
+  }
+  void put(const ScalarRef& value) {
+    te::OriginRuns origins;
     // Tensors of expressions are called in0, in1, …; here they are buffers.
-    std::string result;
-    for (size_t i = 0; i < text.size(); ++i) {
-      bool word = i > 0 && (std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0 ||
-                            text[i - 1] == '_');
-      if (!word && text.compare(i, 2, "in") == 0 && i + 2 < text.size() &&
-          std::isdigit(static_cast<unsigned char>(text[i + 2])) != 0) {
-        result += 'b';
-        ++i;
-      } else {
-        result += text[i];
-      }
+    out_ += te::to_string(*rename_(value), "b", origin_, origins);
+    origins_.add(origins);
+  }
+  void put(const std::vector<ScalarRef>& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) put(", ");
+      put(values[i]);
     }
-    return result;
+  }
+  void put(const te::Combiner& c) {
+    constexpr std::string_view kSigns[] = {"+=", "*=", "max=", "min=", "&=", "|="};
+    if (c.kind != te::Combiner::Kind::kCustom) return put(kSigns[static_cast<size_t>(c.kind)]);
+    put("(");
+    put(c.lhs);
+    put(" & ");
+    put(c.rhs);
+    put(" -> ");
+    put(c.result);
+    put(" from ");
+    put(c.identity);
+    put(")=");
   }
 
-  std::string list(std::span<const ScalarRef> values) {
-    std::string text;
-    for (const ScalarRef& value : values) text += (text.empty() ? "" : ", ") + scalar(value);
-    return text;
+  /// A line whose pieces belong to an operator, but for those of others within.
+  template <class... Pieces>
+  void line(int depth, uint32_t origin, const Pieces&... pieces) {
+    origin_ = 0;
+    put(std::string(static_cast<size_t>(depth) * 2, ' '));
+    origin_ = origin;
+    (put(pieces), ...);
+    origin_ = 0;
+    put("\n");
   }
 
   void header() {
@@ -83,85 +103,68 @@ class Text {
     }
   }
 
-  void line(int depth, const std::string& text) {
-    out_.append(static_cast<size_t>(depth) * 2, ' ');
-    out_ += text + "\n";
-  }
-
-  std::string vars(std::span<const uint32_t> ids) {
+  static std::string vars(std::span<const uint32_t> ids) {
     std::string text;
     for (uint32_t id : ids) text += (text.empty() ? "v" : ", v") + std::to_string(id);
     return text;
   }
 
-  std::string combiner(const te::Combiner& c) {
-    switch (c.kind) {
-      case te::Combiner::Kind::kSum:
-        return "+=";
-      case te::Combiner::Kind::kProd:
-        return "*=";
-      case te::Combiner::Kind::kMax:
-        return "max=";
-      case te::Combiner::Kind::kMin:
-        return "min=";
-      case te::Combiner::Kind::kAnd:
-        return "&=";
-      case te::Combiner::Kind::kOr:
-        return "|=";
-      case te::Combiner::Kind::kCustom:
-        return "(" + list(c.lhs) + " & " + list(c.rhs) + " -> " + list(c.result) + " from " +
-               list(c.identity) + ")=";
-    }
-    return "";
-  }
-
   void block(const Block& statements, int depth) {
-    for (const Stmt& stmt : statements) statement(stmt, depth);
-  }
-
-  void statement(const Stmt& stmt, int depth) {
-    if (const auto* one = std::get_if<For>(&stmt.node)) {
-      constexpr std::string_view kKinds[] = {"for", "parallel", "vector", "unrolled", "turned"};
-      std::string text(kKinds[static_cast<size_t>(one->kind)]);
-      text += " i" + std::to_string(one->axis) + " in " + scalar(one->begin) + " .. " +
-              scalar(one->end);
-      if (one->step != 1) text += " step " + std::to_string(one->step);
-      if (one->interleave != 1) text += " interleave " + std::to_string(one->interleave);
-      if (one->reverse) text += " backwards";
-      line(depth, text);
-      block(one->body, depth + 1);
-    } else if (const auto* let = std::get_if<Let>(&stmt.node)) {
-      line(depth, "let v" + std::to_string(let->var) + " = " + scalar(let->value));
-    } else if (const auto* set = std::get_if<Set>(&stmt.node)) {
-      line(depth, "v" + std::to_string(set->var) + " = " + scalar(set->value));
-    } else if (const auto* accumulate = std::get_if<Accumulate>(&stmt.node)) {
-      std::string text = vars(accumulate->vars) + " " + combiner(accumulate->combiner) + " " +
-                         list(accumulate->values);
-      if (accumulate->where.get() != nullptr) text += " where " + scalar(accumulate->where);
-      line(depth, text);
-    } else if (const auto* store = std::get_if<Store>(&stmt.node)) {
-      line(depth, "b" + std::to_string(store->buffer) + "[" + list(store->indices) +
-                      "] = " + scalar(store->value));
-    } else if (const auto* branch = std::get_if<If>(&stmt.node)) {
-      line(depth, "if " + scalar(branch->condition));
-      block(branch->then_block, depth + 1);
-      if (!branch->else_block.empty()) {
-        line(depth, "else");
-        block(branch->else_block, depth + 1);
-      }
-    } else if (const auto* check = std::get_if<Check>(&stmt.node)) {
-      line(depth, "check " + scalar(check->condition) +
-                      (check->ends ? " or end with \"" : " or \"") + check->message + "\"");
-    } else if (const auto* grow = std::get_if<Grow>(&stmt.node)) {
-      line(depth, "v" + std::to_string(grow->room) + " = room for " + scalar(grow->needed) +
-                      " or end with \"" + grow->message + "\"");
-    } else if (const auto* repeat = std::get_if<Repeat>(&stmt.node)) {
-      line(depth, "repeat");
-      block(repeat->body, depth + 1);
-    } else if (std::holds_alternative<NextTurn>(stmt.node)) {
-      line(depth, "again");
+    for (const Stmt& stmt : statements) {
+      const uint32_t origin = origin_of(stmt);
+      std::visit([&](const auto& node) { write(node, depth, origin); }, stmt.node);
     }
   }
+
+  void write(const For& one, int depth, uint32_t origin) {
+    constexpr std::string_view kKinds[] = {"for", "parallel", "vector", "unrolled", "turned"};
+    std::string how;
+    if (one.step != 1) how += " step " + std::to_string(one.step);
+    if (one.interleave != 1) how += " interleave " + std::to_string(one.interleave);
+    if (one.reverse) how += " backwards";
+    line(depth, origin, kKinds[static_cast<size_t>(one.kind)], " i" + std::to_string(one.axis),
+         " in ", one.begin, " .. ", one.end, how);
+    block(one.body, depth + 1);
+  }
+  void write(const Let& let, int depth, uint32_t origin) {
+    line(depth, origin, "let v" + std::to_string(let.var) + " = ", let.value);
+  }
+  void write(const Set& set, int depth, uint32_t origin) {
+    line(depth, origin, "v" + std::to_string(set.var) + " = ", set.value);
+  }
+  void write(const Accumulate& accumulate, int depth, uint32_t origin) {
+    const std::string names = vars(accumulate.vars) + " ";
+    if (accumulate.where.get() != nullptr) {
+      line(depth, origin, names, accumulate.combiner, " ", accumulate.values, " where ",
+           accumulate.where);
+    } else {
+      line(depth, origin, names, accumulate.combiner, " ", accumulate.values);
+    }
+  }
+  void write(const Store& store, int depth, uint32_t origin) {
+    line(depth, origin, "b" + std::to_string(store.buffer) + "[", store.indices,
+         "] = ", store.value);
+  }
+  void write(const If& branch, int depth, uint32_t origin) {
+    line(depth, origin, "if ", branch.condition);
+    block(branch.then_block, depth + 1);
+    if (branch.else_block.empty()) return;
+    line(depth, origin, "else");
+    block(branch.else_block, depth + 1);
+  }
+  void write(const Check& check, int depth, uint32_t origin) {
+    line(depth, origin, "check ", check.condition, check.ends ? " or end with \"" : " or \"",
+         check.message, "\"");
+  }
+  void write(const Grow& grow, int depth, uint32_t origin) {
+    line(depth, origin, "v" + std::to_string(grow.room) + " = room for ", grow.needed,
+         " or end with \"", grow.message, "\"");
+  }
+  void write(const Repeat& repeat, int depth, uint32_t origin) {
+    line(depth, origin, "repeat");
+    block(repeat.body, depth + 1);
+  }
+  void write(const NextTurn&, int depth, uint32_t origin) { line(depth, origin, "again"); }
 
   void axes(const char* name, std::span<const te::Axis> list, int depth) {
     std::string text = name;
@@ -169,7 +172,7 @@ class Text {
       text += " i" + std::to_string(axis.id) + " < " + dim(axis.extent).str() + ",";
     }
     if (!list.empty()) text.pop_back();
-    line(depth, text);
+    line(depth, 0, text);
   }
 
   void write(const Nest& nest, int depth) { block(nest.body, depth); }
@@ -179,19 +182,20 @@ class Text {
     axes("rows", c.rows, depth);
     axes("columns", c.columns, depth);
     axes("folded", c.folded, depth);
-    line(depth, "v" + std::to_string(c.sum) + ": " + std::string(c.accumulator.name()) +
-                    " += " + scalar(c.lhs) + " * " + scalar(c.rhs));
-    line(depth,
-         "b" + std::to_string(c.out) + "[" + list(c.out_index) + "] = " + scalar(c.epilogue));
+    line(depth, c.origin,
+         "v" + std::to_string(c.sum) + ": " + std::string(c.accumulator.name()) + " += ", c.lhs,
+         " * ", c.rhs);
+    const uint32_t last = c.epilogue->origin != 0 ? c.epilogue->origin : c.origin;
+    line(depth, last, "b" + std::to_string(c.out) + "[", c.out_index, "] = ", c.epilogue);
   }
 
   void write(const Blocks& blocks, int) {
     int depth = 0;
     for (const Blocks::Counter& counter : blocks.counters) {
-      line(depth++, "blocks " + counter.symbol.str() + " in 0 .. " + dim(counter.count).str());
+      line(depth++, 0, "blocks " + counter.symbol.str() + " in 0 .. " + dim(counter.count).str());
     }
     for (const auto& part : blocks.parts) {
-      line(depth, "part");
+      line(depth, 0, "part");
       std::visit([&](const auto& body) { write(body, depth + 1); }, part);
     }
   }
@@ -199,6 +203,8 @@ class Text {
   const Kernel& kernel_;
   ScalarRewriter rename_;
   std::string out_;
+  te::OriginRuns origins_;
+  uint32_t origin_ = 0;  // of the pieces that are written
 };
 
 }  // namespace
@@ -207,6 +213,27 @@ const std::vector<Buffer>& Kernel::buffers() const {
   return std::visit([](const auto& of) -> const std::vector<Buffer>& { return of.buffers; }, body);
 }
 
-std::string Kernel::str() const { return Text(*this).run(); }
+std::string Kernel::str(te::OriginRuns& origins) const { return Text(*this).run(origins); }
+
+std::string Kernel::str() const {
+  te::OriginRuns origins;
+  return str(origins);
+}
+
+uint32_t origin_of(const Stmt& stmt) {
+  struct Find {
+    uint32_t operator()(const Let& let) const { return let.value->origin; }
+    uint32_t operator()(const Set& set) const { return set.value->origin; }
+    uint32_t operator()(const Store& store) const { return store.value->origin; }
+    uint32_t operator()(const If& branch) const { return branch.condition->origin; }
+    uint32_t operator()(const Accumulate& accumulate) const { return accumulate.origin; }
+    uint32_t operator()(const Check& check) const { return check.origin; }
+    uint32_t operator()(const Grow& grow) const { return grow.origin; }
+    uint32_t operator()(const For&) const { return 0; }
+    uint32_t operator()(const Repeat&) const { return 0; }
+    uint32_t operator()(const NextTurn&) const { return 0; }
+  };
+  return std::visit(Find(), stmt.node);
+}
 
 }  // namespace relay::lower

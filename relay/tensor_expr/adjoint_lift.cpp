@@ -155,7 +155,7 @@ class Lifter {
     for (size_t j = 0; j < k; ++j) {
       ScalarRef value = copy;
       if (k > 1) {
-        Ref<ScalarNode> get = make_ref<ScalarNode>(ScalarKind::kGet, copy->args[j]->dtype);
+        Ref<ScalarNode> get = new_node(ScalarKind::kGet, copy->args[j]->dtype);
         get->id = static_cast<uint32_t>(j);
         get->args.push_back(copy);
         value = get;
@@ -168,7 +168,7 @@ class Lifter {
     auto number = static_cast<int32_t>(out_.stages.size());
     std::vector<Scalar> loads;
     for (size_t j = 0; j < k; ++j) {
-      Ref<ScalarNode> load = make_ref<ScalarNode>(ScalarKind::kLoad, stage.outputs[j].dtype);
+      Ref<ScalarNode> load = new_node(ScalarKind::kLoad, stage.outputs[j].dtype);
       load->tensor = {number, static_cast<int32_t>(j)};
       load->bounds = Bounds::kProven;
       load->args = at;

@@ -106,7 +106,7 @@ class Batcher {
       map.axes.push_back({out_.num_axes++, info.dims[d]});
       index.push_back(index_of(map.axes.back()).ref());
     }
-    auto node = make_ref<ScalarNode>(ScalarKind::kLoad, info.dtype);
+    auto node = new_node(ScalarKind::kLoad, info.dtype);
     node->tensor = now;
     node->bounds = Bounds::kProven;
     node->args = std::move(index);

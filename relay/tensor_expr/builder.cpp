@@ -26,7 +26,7 @@ Ref<ScalarNode> load_node(const Tensor& tensor, Indices index, Bounds bounds) {
   RELAY_CHECK(index.size() == tensor.rank(), "load of a rank " + std::to_string(tensor.rank()) +
                                                  " tensor at " + std::to_string(index.size()) +
                                                  " indices");
-  Ref<ScalarNode> node = make_ref<ScalarNode>(ScalarKind::kLoad, tensor.dtype());
+  Ref<ScalarNode> node = new_node(ScalarKind::kLoad, tensor.dtype());
   node->tensor = tensor.id();
   node->bounds = bounds;
   node->args = refs_of(index);
@@ -159,7 +159,7 @@ Tensor Builder::map(Dims dims, const std::function<Scalar(Indices)>& body) {
 
 std::vector<Scalar> Builder::add_fold(std::vector<Axis> axes, std::vector<Scalar> values,
                                       Combiner combiner) {
-  Ref<ScalarNode> node = make_ref<ScalarNode>(ScalarKind::kFold, values[0].dtype());
+  Ref<ScalarNode> node = new_node(ScalarKind::kFold, values[0].dtype());
   node->axes = std::move(axes);
   node->args = refs_of(values);
   node->combiner = std::make_shared<const Combiner>(std::move(combiner));
@@ -167,7 +167,7 @@ std::vector<Scalar> Builder::add_fold(std::vector<Axis> axes, std::vector<Scalar
   if (values.size() == 1) return results;
   results.clear();
   for (size_t k = 0; k < values.size(); ++k) {
-    Ref<ScalarNode> get = make_ref<ScalarNode>(ScalarKind::kGet, values[k].dtype());
+    Ref<ScalarNode> get = new_node(ScalarKind::kGet, values[k].dtype());
     get->id = static_cast<uint32_t>(k);
     get->args.push_back(node);
     results.emplace_back(get);

@@ -1,12 +1,19 @@
 #include <relay/tensor_expr/rewrite.h>
 
 #include <relay/support/error.h>
+#include <relay/tensor_expr/origin.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::te {
 
+Ref<ScalarNode> new_node(ScalarKind kind, DType dtype) {
+  auto node = make_ref<ScalarNode>(kind, dtype);
+  node->origin = OriginScope::current();
+  return node;
+}
+
 Ref<ScalarNode> copy_node(const ScalarNode& node) {
-  auto copy = make_ref<ScalarNode>(node.kind, node.dtype);
+  Ref<ScalarNode> copy = new_node(node.kind, node.dtype);
   copy->unary = node.unary;
   copy->binary = node.binary;
   copy->bounds = node.bounds;
@@ -17,27 +24,21 @@ Ref<ScalarNode> copy_node(const ScalarNode& node) {
   copy->tensor = node.tensor;
   copy->fill = node.fill;
   copy->message = node.message;
-  copy->origin = node.origin;
+  if (node.origin != 0) copy->origin = node.origin;
   copy->args = node.args;
   copy->axes = node.axes;
   copy->combiner = node.combiner;
   return copy;
 }
 
-ScalarRef of_origin(const ScalarRef& node, uint32_t origin) {
-  if (origin == 0 || node->origin != 0 || !can_fail(*node)) return node;
-  Ref<ScalarNode> copy = copy_node(*node);
-  copy->origin = origin;
-  return copy;
-}
-
 ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args) {
   if (args == node->args) return node;
+  const OriginScope scope(node->origin);
   switch (node->kind) {
     case ScalarKind::kUnary:
       return unary(node->unary, args[0]).ref();
     case ScalarKind::kBinary:
-      return of_origin(binary(node->binary, args[0], args[1]).ref(), node->origin);
+      return binary(node->binary, args[0], args[1]).ref();
     case ScalarKind::kCast:
       return cast(args[0], node->dtype).ref();
     case ScalarKind::kSelect:
@@ -73,6 +74,7 @@ ScalarRef ScalarRewriter::operator()(const ScalarRef& root) {
     if (!done_.contains(node.get())) {
       args.clear();
       for (const ScalarRef& arg : node->args) args.push_back(done_.at(arg.get()).second);
+      const OriginScope scope(node->origin);
       ScalarRef result = fn_(node, args);
       if (result.get() == nullptr)
         result = args == node->args ? node : with_args(node, std::move(args));

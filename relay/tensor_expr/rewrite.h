@@ -12,18 +12,18 @@
 
 namespace relay::te {
 
-/// A copy of `node` that you may change before you share it.
+/// A node that you may fill in before you share it. It belongs to the operator of the
+/// `OriginScope`.
+Ref<ScalarNode> new_node(ScalarKind kind, DType dtype);
+/// A copy of `node` that you may change before you share it; of that operator if `node` has none.
 Ref<ScalarNode> copy_node(const ScalarNode& node);
 
-/// The node, assigned to that operator if it may fail and belongs to none.
-ScalarRef of_origin(const ScalarRef& node, uint32_t origin);
-
 /// A node like `node` with other operands, simplified like those of the builders; the node itself
-/// if they are the same objects.
+/// if they are the same objects. What is new belongs to the operator of `node`.
 ScalarRef with_args(const ScalarRef& node, std::vector<ScalarRef> args);
 
 /// Rewrites expressions bottom up; nodes with several users stay shared. Results are remembered as
-/// long as the rewriter lives.
+/// long as the rewriter lives. New nodes belong to the operators of those that they replace.
 class ScalarRewriter {
  public:
   /// Returns the replacement of a node, given its new operands; null for `with_args(node, args)`.

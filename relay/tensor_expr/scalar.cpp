@@ -5,11 +5,10 @@
 #include <optional>
 
 #include <relay/support/error.h>
+#include <relay/tensor_expr/rewrite.h>
 
 namespace relay::te {
 namespace {
-
-Ref<ScalarNode> new_node(ScalarKind kind, DType dtype) { return make_ref<ScalarNode>(kind, dtype); }
 
 Immediate immediate_of(DType dtype, const void* element) {
   Immediate value{};

@@ -3,13 +3,14 @@
 #include <cmath>
 
 #include <relay/support/error.h>
+#include <relay/tensor_expr/origin.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::te {
 namespace {
 
-std::string tensor_text(TensorId id) {
-  if (id.is_input()) return "in" + std::to_string(id.index);
+std::string tensor_text(TensorId id, std::string_view input = "in") {
+  if (id.is_input()) return std::string(input) + std::to_string(id.index);
   std::string text = "s" + std::to_string(id.stage);
   if (id.index != 0) text += "." + std::to_string(id.index);
   return text;
@@ -75,19 +76,25 @@ class Writer {
     for (const ScalarRef& root : roots) count(root.get());
   }
 
+  /// From now on inputs have this name, and `origins` gets the pieces of the text; those of no
+  /// operator belong to `origin`.
+  void mark(std::string_view input, uint32_t origin, OriginRuns& origins) {
+    input_ = input;
+    origin_ = origin;
+    origins_ = &origins;
+  }
   void write(const ScalarNode& root) { run(&root, true); }
-  void text(std::string_view more) { out_ += more; }
+  void text(std::string_view more) { put(more, origin_); }
   void list(std::span<const ScalarRef> nodes) {
     for (size_t i = 0; i < nodes.size(); ++i) {
-      if (i > 0) out_ += ", ";
+      if (i > 0) text(", ");
       write(*nodes[i]);
     }
   }
   /// ` where t0 = …, t1 = …` for the nodes named so far.
   std::string finish() {
     for (size_t k = 0; k < named_.size(); ++k) {
-      out_ += k == 0 ? " where t" : ", t";
-      out_ += std::to_string(k) + " = ";
+      text((k == 0 ? " where t" : ", t") + std::to_string(k) + " = ");
       run(named_[k], false);
     }
     return std::move(out_);
@@ -97,7 +104,13 @@ class Writer {
   struct Piece {
     const ScalarNode* node;  // or null
     std::string text;
+    uint32_t origin = 0;
   };
+
+  void put(std::string_view more, uint32_t origin) {
+    out_ += more;
+    if (origins_ != nullptr) origins_->add(more.size(), origin);
+  }
 
   void count(const ScalarNode* node) {
     if (node->kind == ScalarKind::kConst || node->kind == ScalarKind::kIndex ||
@@ -109,25 +122,29 @@ class Writer {
 
   void run(const ScalarNode* root, bool may_name) {
     std::vector<Piece> stack;
-    stack.push_back({root, ""});
+    stack.push_back({root, "", origin_});
     bool first = !may_name;
     while (!stack.empty()) {
       Piece piece = std::move(stack.back());
       stack.pop_back();
       if (piece.node == nullptr) {
-        out_ += piece.text;
+        put(piece.text, piece.origin);
         continue;
       }
+      const uint32_t own = piece.node->origin != 0 ? piece.node->origin : piece.origin;
       auto use = uses_.find(piece.node);
       if (!first && use != uses_.end() && use->second > 1) {
         auto [entry, added] = names_.try_emplace(piece.node, static_cast<uint32_t>(named_.size()));
         if (added) named_.push_back(piece.node);
-        out_ += "t" + std::to_string(entry->second);
+        put("t" + std::to_string(entry->second), own);
         continue;
       }
       first = false;
       std::vector<Piece> parts = expand(*piece.node);
-      for (size_t i = parts.size(); i-- > 0;) stack.push_back(std::move(parts[i]));
+      for (size_t i = parts.size(); i-- > 0;) {
+        parts[i].origin = own;
+        stack.push_back(std::move(parts[i]));
+      }
     }
   }
 
@@ -146,7 +163,7 @@ class Writer {
     return parts;
   }
 
-  static std::vector<Piece> expand(const ScalarNode& node) {
+  std::vector<Piece> expand(const ScalarNode& node) const {
     auto leaf = [](std::string text) { return std::vector<Piece>{{nullptr, std::move(text)}}; };
     switch (node.kind) {
       case ScalarKind::kConst:
@@ -189,9 +206,9 @@ class Writer {
     return {};
   }
 
-  static std::vector<Piece> expand_load(const ScalarNode& node) {
+  std::vector<Piece> expand_load(const ScalarNode& node) const {
     std::vector<Piece> parts;
-    parts.push_back({nullptr, tensor_text(node.tensor) + "["});
+    parts.push_back({nullptr, tensor_text(node.tensor, input_) + "["});
     add_args(parts, node.args);
     switch (node.bounds) {
       case Bounds::kProven:
@@ -246,6 +263,9 @@ class Writer {
   std::unordered_map<const ScalarNode*, uint32_t> names_;
   std::vector<const ScalarNode*> named_;
   std::string out_;
+  std::string_view input_ = "in";
+  uint32_t origin_ = 0;
+  OriginRuns* origins_ = nullptr;
 };
 
 std::string info_text(const TensorInfo& info) {
@@ -310,6 +330,15 @@ std::string stage_text(const Stage& stage) {
 std::string to_string(const ScalarNode& node) {
   ScalarRef root(&node);
   Writer writer(std::span(&root, 1));
+  writer.write(node);
+  return writer.finish();
+}
+
+std::string to_string(const ScalarNode& node, std::string_view input, uint32_t origin,
+                      OriginRuns& origins) {
+  ScalarRef root(&node);
+  Writer writer(std::span(&root, 1));
+  writer.mark(input, origin, origins);
   writer.write(node);
   return writer.finish();
 }

@@ -54,6 +54,106 @@ def test_launches_stand_for_nodes_of_the_program(small):
     assert len(small["profile"]["launches"]) == sum(each >= 0 for each in launches["kernel"])
 
 
+def pieces(document, kernel):
+    """Of the loops of a kernel: the text of each piece, and the operator that it belongs to."""
+    for line, runs in zip(kernel["loops"], kernel["loop_operators"], strict=True):
+        text, at = document["texts"][line].encode(), 0
+        for length, operator in zip(runs[::2], runs[1::2], strict=True):
+            yield text[at : at + length].decode(), operator
+            at += length
+        assert at == len(text) or not runs
+
+
+def operators(document, kernel_name):
+    """The kernel of that name, and the source of its operators by their numbers."""
+    launches = document["stages"][-1]["nodes"]
+    (launch,) = [i for i, kernel in enumerate(launches["kernel"]) if kernel >= 0 and kernel_name in document["kernels"][kernel]["name"]]
+    source = {}
+    for number, place in enumerate(launches["origins"][launch], 1):
+        of, begin, length = document["places"][place]
+        source[number] = document["sources"][of]["text"].encode()[begin : begin + length].decode()
+    return document["kernels"][launches["kernel"][launch]], source
+
+
+def test_pieces_of_loops_belong_to_operators_of_a_fused_kernel(small):
+    kernel, source = operators(small, "softmax")
+    assert sorted(source.values()) == ["%b + exp(%x)", "exp(%x)", "nn.softmax(%b + exp(%x))"]
+    found = {text: [] for text in source.values()}
+    for piece, operator in pieces(small, kernel):
+        if operator > 0:
+            found[source[operator]].append(piece)
+    assert found["exp(%x)"] and all(piece.startswith("exp(b") for piece in found["exp(%x)"])
+    assert any(piece.endswith(" + ") for piece in found["%b + exp(%x)"])
+    softmax = "".join(found["nn.softmax(%b + exp(%x))"])
+    assert " max= " in softmax and " += " in softmax and " / " in softmax and softmax.count("exp(") == 1
+
+
+def test_lines_of_assembly_belong_to_operators_of_a_fused_kernel(small):
+    kernel, source = operators(small, "softmax")
+    runs = kernel["assembly_operators"]
+    assert sum(runs[::2]) == len(kernel["assembly"]) and set(runs[1::2]) == {0, *source}
+    line, divisions = 0, set()
+    for count, operator in zip(runs[::2], runs[1::2], strict=True):
+        divisions |= {operator for each in kernel["assembly"][line : line + count] if re.match(r"\tv?div[ps]s", small["texts"][each])}
+        line += count
+    assert "nn.softmax(%b + exp(%x))" in {source[operator] for operator in divisions}
+    assert not any(re.match(r"\t\.(loc\b|file\t\d|cfi_)", small["texts"][each]) for each in kernel["assembly"])
+
+
+def test_operators_of_a_sum_of_products_and_what_follows(small):
+    kernel, source = operators(small, "dense")
+    found = {source[operator]: piece for piece, operator in pieces(small, kernel) if operator > 0}
+    assert "nn.dense(%x, %w)" in found and "nn.relu(%h * 1f)" in found
+
+
+LOOP = """\
+def @loop(%i: int32, %y: Tensor[(3), float32]) -> Tensor[(3), float32] {
+  if (%i == 0) { %y } else { @loop(%i - 1, tanh(%y) * 0.5f) }
+}
+def @main(%i: int32, %y: Tensor[(3), float32]) { @loop(%i, %y) }
+"""
+KERNELS = """\
+def @main(%x: Tensor[(8, 64), float32], %w: Tensor[(32, 64), float32], %b: Tensor[(32), float32], %k: Tensor[(n), int32], %i: int32) {
+  let %dense = nn.relu(nn.bias_add(nn.dense(%x, %w), %b));
+  let %fold = sqrt(sum(exp(%x), axis=[1]));
+  let %turned = tanh(transpose(exp(%w)));
+  let %scan = cumsum(abs(%x), axis=1);
+  let %pool = nn.relu(nn.max_pool2d(reshape(%x, newshape=[1, 1, 8, 64]), pool_size=[2, 2]));
+  let %taken = take(%b, mod(%k, %i), axis=0) + 1f;
+  (%dense, %fold, %turned, %scan, %pool, %taken)
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["baseline", "avx2", "avx512"])
+def test_places_change_nothing_of_the_code(folder, target):
+    """Assembly is that which nobody asked about operators, and each number is an operator's of the launch."""
+    (folder / "kernels.rly").write_text(KERNELS)
+    document = conftest.document(folder / "kernels.json", folder / "kernels.rly", "--no-run", "--target", target)
+    command = [RELAY, "opt", "--emit=asm", "--target", target, folder / "kernels.rly"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    wanted = sorted(re.split(r"^# .*\n", text, flags=re.M)[1:])
+    lines = document["texts"]
+    found = sorted("".join(lines[line] + "\n" for line in kernel["assembly"]) for kernel in document["kernels"] if kernel["assembly"])
+    assert [each.strip() for each in found] == [each.strip() for each in wanted] and len(found) >= 6
+    launches = document["stages"][-1]["nodes"]
+    for origins, number in zip(launches["origins"], launches["kernel"], strict=True):
+        if number < 0:
+            continue
+        kernel = document["kernels"][number]
+        used = {operator for runs in kernel["loop_operators"] for operator in runs[1::2]} | set(kernel["assembly_operators"][1::2])
+        assert used <= set(range(len(origins) + 1)), kernel["name"]
+        assert not kernel["loops"] or used - {0}, kernel["name"]
+
+
+def test_loops_in_native_code_have_operators(folder):
+    (folder / "loop.rly").write_text(LOOP)
+    document = conftest.document(folder / "loop.json", folder / "loop.rly", "--no-run")
+    kernel, source = operators(document, "loop")
+    found = {source[operator]: piece for piece, operator in pieces(document, kernel) if operator > 0}
+    assert "tanh(v" in found["tanh(%y)"] and " * 0.5f" in found["tanh(%y) * 0.5f"]
+
+
 def test_values_are_those_of_a_run(folder):
     (folder / "sum.rly").write_text("def @main(%x: Tensor[(2, 2), float32]) { let %y = %x + 1f; sum(%y * 2f) }")
     document = conftest.document(folder / "sum.json", folder / "sum.rly", "--arg", "[[1, 2], [3, 4]]")

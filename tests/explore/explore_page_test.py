@@ -95,6 +95,77 @@ def test_source_assembly_and_loops_lead_back(page):
         assert "softmax" in selected(page) and text_of(page, "#everywhere small")[0] == "exp and 2 more"
 
 
+def click_row(page, pane, row, text=None):
+    """Clicks a row of a pane, which scrolls there first: on a piece of its text, or where it begins."""
+    page.evaluate("([pane, row]) => { document.querySelector(`#pane-${pane} .scroller`).scrollTop = Math.max(0, row - 3) * 18; }", [pane, row])
+    code = page.locator(f"#pane-{pane} .row[data-row='{row}'] code")
+    code.wait_for()
+    box = code.evaluate(
+        """(code, text) => {
+          let at = text === null ? code.textContent.search(/\\S/) : code.textContent.indexOf(text);
+          const walk = document.createTreeWalker(code, NodeFilter.SHOW_TEXT), range = document.createRange();
+          let node = walk.nextNode();
+          while (at >= node.length) { at -= node.length; node = walk.nextNode(); }
+          range.setStart(node, at);
+          range.setEnd(node, at + 1);
+          const pane = code.closest(".scroller");
+          pane.scrollLeft += Math.max(0, range.getBoundingClientRect().right + 30 - pane.getBoundingClientRect().right);
+          const box = range.getBoundingClientRect();
+          return { x: box.x + box.width * 0.6, y: box.y + box.height / 2 };
+        }""",
+        text,
+    )
+    page.mouse.click(box["x"], box["y"])
+
+
+def row_with(page, lines, text):
+    """The first line of the chosen kernel's loops or assembly with this text."""
+    return page.evaluate(
+        """([lines, text]) => {
+          const { raw } = relay.app.model, kernel = Number(document.querySelector("#kernel-list .chosen").dataset.kernel);
+          return raw.kernels[kernel][lines].findIndex((line) => new RegExp(text).test(raw.texts[line]));
+        }""",
+        [lines, text],
+    )
+
+
+def test_an_operator_of_a_fused_kernel_has_its_lines(page):
+    marked = {}
+    for name in ("exp", "add", "nn.softmax"):
+        page.click("#tab-graph")
+        page.mouse.click(*point_at(page, name))
+        page.click("#tab-code")
+        assert "softmax" in page.locator("#kernel-list .chosen.mine").inner_text()
+        page.locator("#pane-assembly .row.marked").first.wait_for()
+        marked[name] = {"loops": text_of(page, "#pane-loops .row.marked mark"), "assembly": text_of(page, "#pane-assembly .row.marked i")}
+    assert marked["exp"]["loops"] and all(text.startswith("exp(b") for text in marked["exp"]["loops"])
+    assert any(text.endswith(" + ") for text in marked["add"]["loops"])
+    assert any(" max= " in text for text in marked["nn.softmax"]["loops"])
+    assert not set(marked["exp"]["assembly"]) & set(marked["add"]["assembly"]) and not set(marked["add"]["assembly"]) & set(marked["nn.softmax"]["assembly"])
+    page.keyboard.press("Escape")
+    assert page.locator("#pane-loops .row.marked").count() == page.locator("#pane-assembly .row.marked").count() == 0
+
+
+def test_a_line_of_a_fused_kernel_leads_to_its_operator(page):
+    page.click("#tab-code")
+    page.locator("#kernel-list li", has_text="softmax").locator("button").click()
+    assert "softmax" in selected(page) and page.locator("#pane-loops .row.marked").count() == 0
+    line = row_with(page, "loops", r" \+ exp\(b")
+    click_row(page, "loops", line, "exp(b")
+    assert selected(page) == "exp" and "of=0" in page.url
+    click_row(page, "loops", line, " + exp(b")
+    assert selected(page) == "add"
+    click_row(page, "loops", row_with(page, "loops", "max="))
+    assert selected(page) == "nn.softmax"
+    page.keyboard.press("Escape")
+    click_row(page, "assembly", row_with(page, "assembly", r"^\tv?divps"))
+    assert selected(page) == "nn.softmax"
+    page.click("#tab-text")
+    assert text_of(page, "#pane-source mark") == ["nn.softmax(%b + exp(%x))"]
+    page.click("#tab-code")
+    assert "softmax" in page.locator("#kernel-list .chosen").inner_text()
+
+
 def test_functions_fold_and_unfold(page):
     before = page.evaluate("relay.graph.current.layout.items.length")
     x, y = point_at(page, "@layer")

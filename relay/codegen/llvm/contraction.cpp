@@ -33,6 +33,7 @@ std::vector<te::ScalarRef> roots_of(const lower::Contraction& contraction,
 }  // namespace
 
 void emit_contraction(const lower::Contraction& contraction, KernelFrame& frame) {
+  const KernelFrame::OriginScope scope(frame, contraction.origin);
   const lower::Processor& processor = frame.target.processor;
   ContractionPlan plan = lower::plan_contraction(contraction, processor);
   if (auto turned = lower::for_few_columns(contraction, processor)) {

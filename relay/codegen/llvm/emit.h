@@ -30,9 +30,14 @@ struct EmittedKernel {
   bool parallel = false;              // true if workers other than 0 have work
 };
 
+/// True if instructions say which operator they belong to: line `origin` + 1 of their place in a
+/// source, which assembly then has too. The code is the same.
+enum class Places : uint8_t { kNo, kYes };
+
 /// Writes the kernel into the module, which has its triple and data layout already
 /// (`prepare_module` in object.h). Throws Error if a limit is exceeded.
-EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target);
+EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target,
+                          Places places = Places::kNo);
 
 /// The LLVM type of a value in a register: i1 for bool, float for the 16-bit floats (kept rounded).
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype);
@@ -44,7 +49,8 @@ llvm::Type* widen_type(llvm::Type* type, unsigned lanes);
 /// The function of one kernel while it is written.
 class KernelFrame {
  public:
-  KernelFrame(const lower::Kernel& kernel, llvm::Module& module, const Target& target);
+  KernelFrame(const lower::Kernel& kernel, llvm::Module& module, const Target& target,
+              Places places);
   KernelFrame(const KernelFrame&) = delete;
   KernelFrame& operator=(const KernelFrame&) = delete;
 
@@ -73,11 +79,11 @@ class KernelFrame {
   // Arguments, available everywhere (computed in the entry block, once; terms over counters of
   // blocks where the block begins).
   llvm::Value* args() { return function->getArg(0); }
-  llvm::Value* is_first();             // i1: KernelArgs::first
-  llvm::Value* detail();               // ptr to a FailureDetail
-  llvm::Value* functions();            // KernelArgs::functions, for math.h
+  llvm::Value* is_first();                              // i1: KernelArgs::first
+  llvm::Value* detail();                                // ptr to a FailureDetail
+  llvm::Value* functions();                             // KernelArgs::functions, for math.h
   llvm::Value* library_function(KernelFunction which);  // its address
-  llvm::Value* dim(Dim term);          // i64; a division by zero in a term gives 0
+  llvm::Value* dim(Dim term);                           // i64; a division by zero in a term gives 0
   llvm::Value* buffer(int32_t index);  // base address; scratch buffers have theirs too
   llvm::Value* extent(int32_t buffer, size_t dimension) {
     return dim(buffers[static_cast<size_t>(buffer)].dims[dimension]);
@@ -109,6 +115,27 @@ class KernelFrame {
   /// i1: false once the run is stopped, or (if asked) once the kernel has failed.
   llvm::Value* goes_on(bool may_fail);
 
+  /// While it lives, new instructions belong to an operator; if it is 0, as before.
+  class OriginScope {
+   public:
+    OriginScope(KernelFrame& frame, uint32_t origin) : frame_(frame) {
+      if (frame.places_ == nullptr || origin == 0) return;
+      before_ = frame.b.getCurrentDebugLocation();
+      is_set_ = true;
+      frame.set_place(origin);
+    }
+    ~OriginScope() {
+      if (is_set_) frame_.b.SetCurrentDebugLocation(before_);
+    }
+    OriginScope(const OriginScope&) = delete;
+    OriginScope& operator=(const OriginScope&) = delete;
+
+   private:
+    KernelFrame& frame_;
+    llvm::DebugLoc before_;
+    bool is_set_ = false;
+  };
+
   llvm::BasicBlock* new_block(const char* name);
   /// `if (condition) then()`, marked unlikely if asked; code continues behind it.
   void emit_if(llvm::Value* condition, const std::function<void()>& then, bool unlikely = false);
@@ -131,6 +158,8 @@ class KernelFrame {
   llvm::Value* emit_dim_op(DimOp op, llvm::Value* lhs, llvm::Value* rhs);
   llvm::Value* load_arg(size_t offset, llvm::Type* type, const char* name);
   void finish_annotations();
+  void begin_places();
+  void set_place(uint32_t origin);
   llvm::AllocaInst* failure_code();
   llvm::Value* is_stopped();
   /// Runs `write` with the builder at the end of the entry block.
@@ -159,7 +188,8 @@ class KernelFrame {
     llvm::Instruction* instruction;
     uint64_t key;
   };
-  std::vector<Access> accesses_;  // annotated when all scopes are known
+  std::vector<Access> accesses_;          // annotated when all scopes are known
+  llvm::DISubprogram* places_ = nullptr;  // if instructions have places
 };
 
 /// Writes a contraction into the frame's function (contraction*.cpp): register tiles over packed

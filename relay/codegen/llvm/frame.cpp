@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <llvm/BinaryFormat/Dwarf.h>
+#include <llvm/IR/DIBuilder.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
@@ -41,7 +44,8 @@ Dim buffer_bytes(const lower::Buffer& buffer) {
 
 }  // namespace
 
-KernelFrame::KernelFrame(const lower::Kernel& kernel, llvm::Module& in_module, const Target& on)
+KernelFrame::KernelFrame(const lower::Kernel& kernel, llvm::Module& in_module, const Target& on,
+                         Places places)
     : target(on),
       module(in_module),
       context(in_module.getContext()),
@@ -64,6 +68,26 @@ KernelFrame::KernelFrame(const lower::Kernel& kernel, llvm::Module& in_module, c
   b.CreateBr(body);
   b.SetInsertPoint(body);
   bases_.resize(buffers.size());
+  if (places == Places::kYes) begin_places();
+}
+
+// The least of debug information that lines of assembly need: one function of one file.
+void KernelFrame::begin_places() {
+  llvm::DIBuilder builder(module);
+  llvm::DIFile* file = builder.createFile("kernel", "");
+  builder.createCompileUnit(llvm::dwarf::DW_LANG_C, file, "relay", true, "", 0, "",
+                            llvm::DICompileUnit::DebugDirectivesOnly);
+  llvm::DISubroutineType* type = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
+  places_ = builder.createFunction(file, "kernel", "", file, 1, type, 1, llvm::DINode::FlagZero,
+                                   llvm::DISubprogram::SPFlagDefinition);
+  function->setSubprogram(places_);
+  builder.finalize();
+  module.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
+  b.SetCurrentDebugLocation(llvm::DILocation::get(context, 1, 0, places_));
+}
+
+void KernelFrame::set_place(uint32_t origin) {
+  b.SetCurrentDebugLocation(llvm::DILocation::get(context, origin + 1, 0, places_));
 }
 
 llvm::Value* KernelFrame::in_entry(const std::function<llvm::Value*()>& write) {
@@ -244,10 +268,10 @@ llvm::Value* KernelFrame::buffer(int32_t index) {
     llvm::Value* slots = library_function(KernelFunction::kTape);
     auto* type = llvm::FunctionType::get(b.getPtrTy(), false);
     return bases_[at] = in_entry([&]() -> llvm::Value* {
-      llvm::CallInst* call = b.CreateCall(type, slots, {}, "tape");
-      call->setDoesNotThrow();
-      return call;
-    });
+             llvm::CallInst* call = b.CreateCall(type, slots, {}, "tape");
+             call->setDoesNotThrow();
+             return call;
+           });
   }
   // Other buffers take no place in the list of arguments.
   uint64_t position = 0;
@@ -480,8 +504,9 @@ EmittedKernel KernelFrame::finish() {
           parallel};
 }
 
-EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target) {
-  KernelFrame frame(kernel, module, target);
+EmittedKernel emit_kernel(const lower::Kernel& kernel, llvm::Module& module, const Target& target,
+                          Places places) {
+  KernelFrame frame(kernel, module, target, places);
   if (const auto* nest = std::get_if<lower::Nest>(&kernel.body)) {
     emit_nest(*nest, frame);
   } else if (const auto* blocks = std::get_if<lower::Blocks>(&kernel.body)) {

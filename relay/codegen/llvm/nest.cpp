@@ -239,6 +239,7 @@ size_t NestEmitter::write_interleaved(const Block& block, size_t at) {
 }
 
 void NestEmitter::write(const Stmt& stmt) {
+  const KernelFrame::OriginScope scope(frame_, lower::origin_of(stmt));
   std::visit(Overloaded{
                  [&](const For& s) { write_for(s); },
                  [&](const lower::Let& s) { write_let(s); },

@@ -323,6 +323,7 @@ LaneValue ScalarEmitter::emit(const ScalarNode* root) {
 }
 
 LaneValue ScalarEmitter::write(const ScalarNode* node) {
+  const KernelFrame::OriginScope scope(frame_, node->origin);
   switch (node->kind) {
     case ScalarKind::kVar:
       return value_of(alias_of(node));

@@ -338,7 +338,7 @@ class Splitter {
   }
 
   static ScalarRef load_of(TensorId tensor, DType dtype, const std::vector<te::Scalar>& at) {
-    auto load = make_ref<ScalarNode>(ScalarKind::kLoad, dtype);
+    auto load = te::new_node(ScalarKind::kLoad, dtype);
     load->bounds = te::Bounds::kProven;
     load->tensor = tensor;
     for (const te::Scalar& index : at) load->args.push_back(index.ref());

@@ -80,8 +80,8 @@ class Writer {
     for (const ScalarNode* node : certain_nodes(root)) {
       if (known(node) != kNone) continue;
       uint32_t position = code_.position();
-      uint32_t own =
-          node->origin == 0 || node->origin > positions_.size() ? 0 : positions_[node->origin - 1];
+      const bool known_origin = node->origin != 0 && node->origin <= positions_.size();
+      const uint32_t own = known_origin && te::can_fail(*node) ? positions_[node->origin - 1] : 0;
       if (own != 0) code_.set_position(own);
       remember(node, write_node(node));
       code_.set_position(position);

@@ -58,8 +58,7 @@ export class App {
       (stage.label(node) === selection.stage.label(selection.node) ? 0 : 2) + (stage.kind(node) === selection.stage.kind(selection.node) ? 0 : 1);
     return stage.model.nodesFor(stage, selection.places).sort((a, b) => same(a) - same(b) || a - b);
   }
-  select(stage: Stage, node: number): void {
-    const kernel = this.kernelOf(stage, node);
+  select(stage: Stage, node: number, kernel = this.kernelOf(stage, node)): void {
     this.change({ node, of: stage.index, kernel: kernel >= 0 ? kernel : this.state.kernel });
   }
   clear(): void { this.change({ node: -1, of: -1 }); }
@@ -79,6 +78,34 @@ export class App {
     const found: number[] = [];
     this.model.executable.nodes.kernel.forEach((each, node) => { if (each === kernel) found.push(node); });
     return found;
+  }
+
+  /** The operators of a kernel that the selection is about, by their numbers in its code; none if that is all of its work. */
+  operatorsIn(kernel: number): Set<number> {
+    const found = new Set<number>();
+    const selection = this.selection;
+    if (selection === null || selection.stage.raw.kind !== "module") return found;
+    const { nodes } = this.model.executable;
+    for (const launch of this.launchesOf(selection.stage, selection.node)) {
+      if (nodes.kernel[launch] !== kernel) continue;
+      const meant = this.model.among(selection.places, new Set(nodes.origins[launch]));
+      nodes.origins[launch].forEach((place, i) => { if (meant.has(place)) found.add(i + 1); });
+    }
+    return found;
+  }
+  /** The other way: selects the call of an operator of a kernel; false if nobody knows it. */
+  selectOperator(kernel: number, operator: number): boolean {
+    for (const launch of this.launchesOfKernel(kernel)) {
+      const place = this.model.executable.nodes.origins[launch][operator - 1] ?? -1;
+      for (const stage of this.model.stages) {
+        if (place < 0 || stage === null || stage.raw.kind !== "module") continue;
+        const calls = stage.at(place).filter((node) => stage.kind(node) === "Call");
+        if (calls.length === 0) continue;
+        this.select(stage, calls[0], kernel);
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Milliseconds of a launch, and its share of the best that the machine does. */

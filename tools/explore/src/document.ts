@@ -15,6 +15,8 @@ export interface RawStage {
 }
 export interface Kernel {
   name: string; by: string; source: string; parallel: boolean; loops: number[]; assembly: number[];
+  /** The operators of the lines: operator k is origin k - 1 of a launch, 0 is none alone. */
+  loop_operators: number[][]; assembly_operators: number[];
   calls?: number; ms?: number; flops?: number; bytes?: number;
 }
 export interface MemoryPlan {
@@ -68,7 +70,7 @@ export class Stage {
   /** All places that a node stands for. */
   placesOf(node: number): number[] {
     const own = this.nodes.place[node];
-    const origins = this.nodes.origins[node];
+    const origins = this.nodes.origins[node].filter((place) => place >= 0);
     return own < 0 ? origins : [own, ...origins];
   }
   /** The nodes that stand for a place. */
@@ -177,6 +179,12 @@ export class Model {
     this.overlap.set(place, found);
     return found;
   }
+  /** Those of some places that a set of places is about: the same, or else the nearest around or inside. */
+  among(places: number[], candidates: Set<number>): Set<number> {
+    const same = places.filter((place) => candidates.has(place));
+    if (same.length > 0) return new Set(same);
+    return new Set(places.map((place) => this.related(place).find((other) => candidates.has(other))).filter((place): place is number => place !== undefined));
+  }
   /** The nodes of a stage that a set of places is about: exactly, or else by the nearest place around or inside. */
   nodesFor(stage: Stage, places: number[]): number[] {
     const found = new Set<number>();
@@ -192,6 +200,13 @@ export class Model {
     }
     return [...found].sort((a, b) => a - b);
   }
+}
+
+/** Lengths and operators by turns, as pieces with where they end. */
+export function pieces(runs: number[]): { end: number; operator: number }[] {
+  const found: { end: number; operator: number }[] = [];
+  for (let i = 0, end = 0; i + 1 < runs.length; i += 2) found.push({ end: (end += runs[i]), operator: runs[i + 1] });
+  return found;
 }
 
 /** The bytes of a tensor type as text; 0 for others and open sizes. */

@@ -52,6 +52,8 @@ export class TextPane {
     this.first = -1;
     this.render();
   }
+  /** Sideways, to the first mark that shows. */
+  scrollToMark(): void { this.rows.querySelector("mark")?.scrollIntoView({ block: "nearest", inline: "nearest" }); }
   set top(value: number) { if (Math.abs(this.scroller.scrollTop - value) > 1) this.scroller.scrollTop = value; }
 
   private render(): void {

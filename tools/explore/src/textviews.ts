@@ -1,6 +1,6 @@
 // Views of text: source and stage, differences, loops and assembly. A click on a line selects what it says.
 import { App } from "./app";
-import { Stage } from "./document";
+import { pieces, Stage } from "./document";
 import { diff, plain, Row } from "./diff";
 import { element, milliseconds, replace } from "./dom";
 import { Cell, TextPane, TextSource } from "./textview";
@@ -167,12 +167,22 @@ export class DiffView {
   }
 }
 
+/** A piece of a line that belongs to an operator, in UTF-16 units. */
+interface Span { begin: number; end: number; operator: number }
+function spans(text: string, runs: number[]): Span[] {
+  const encoded = new TextEncoder().encode(text);
+  const units = (end: number): number => (encoded.length === text.length ? end : new TextDecoder().decode(encoded.slice(0, end)).length);
+  let begin = 0;
+  return pieces(runs).map(({ end, operator }) => { const span = { begin, end: units(end), operator }; begin = span.end; return span; });
+}
+
 /** Kernels: a list, and loops beside assembly of the chosen one. */
 export class CodeView {
   readonly root = element("div", { class: "panes three", id: "view-code" });
   private readonly list = element("ul", { id: "kernel-list" });
   private readonly loops = new TextPane("loops", "Loops");
   private readonly assembly = new TextPane("assembly", "Assembly");
+  private clicked: TextPane | null = null;
   constructor(private readonly app: App) {
     this.root.append(element("section", { class: "pane", id: "pane-kernels" }, element("h3", {}, "Kernels"), element("div", { class: "scroller" }, this.list)), this.loops.root, this.assembly.root);
   }
@@ -192,16 +202,31 @@ export class CodeView {
       return item;
     }));
     if (chosen < 0) return;
-    const show = (pane: TextPane, name: string, lines: number[]): void => {
+    const { loops, assembly, loop_operators: ofLoops, assembly_operators: ofAssembly } = kernels[chosen];
+    const { texts } = app.model.raw;
+    const ofLine = pieces(ofAssembly).flatMap(({ end, operator }, i, all) => new Array<number>(end - (i > 0 ? all[i - 1].end : 0)).fill(operator));
+    const operators = app.operatorsIn(chosen);
+    const show = (pane: TextPane, name: string, lines: number[], operatorsOf: (i: number) => Span[]): void => {
       pane.title(lines.length > 0 ? `${name} of ${kernels[chosen].name}` : `${name}: none, a library kernel or a compiled model`);
+      const meant = (i: number): Span[] => operatorsOf(i).filter(({ operator }) => operators.has(operator));
       pane.show({
-        count: lines.length, row: (i) => same(app.model.raw.texts[lines[i]], String(i + 1)), marked: () => false,
-        click: () => this.selectWork(chosen),
+        count: lines.length, row: (i) => same(texts[lines[i]], String(i + 1)), marked: (i) => meant(i).length > 0,
+        marks: (i) => meant(i).filter(({ begin, end }) => begin > 0 || end < texts[lines[i]].length).map(({ begin, end }) => [begin, end]),
+        click: (i, column) => {
+          this.clicked = pane;
+          const known = operatorsOf(i).filter(({ operator }) => operator > 0);
+          const at = known.find(({ begin, end }) => begin <= column && column < end) ?? known[0];
+          if (at === undefined || !app.selectOperator(chosen, at.operator)) this.selectWork(chosen);
+          this.clicked = null;
+        },
       });
       pane.root.classList.toggle("mine", mine.has(chosen));
+      // The lines that somebody clicked stay where they are.
+      const first = operators.size > 0 && pane !== this.clicked ? lines.findIndex((_, i) => meant(i).length > 0) : -1;
+      if (first >= 0) { pane.scrollTo(first); pane.scrollToMark(); }
     };
-    show(this.loops, "Loops", kernels[chosen].loops);
-    show(this.assembly, "Assembly", kernels[chosen].assembly);
+    show(this.loops, "Loops", loops, (i) => spans(texts[loops[i]], ofLoops[i] ?? []));
+    show(this.assembly, "Assembly", assembly, (i) => [{ begin: 0, end: texts[assembly[i]].length, operator: ofLine[i] ?? 0 }]);
   }
   private choose(kernel: number): void {
     this.app.change({ kernel });

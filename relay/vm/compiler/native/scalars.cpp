@@ -1,6 +1,7 @@
 #include <relay/vm/compiler/native/scalars.h>
 
 #include <relay/support/error.h>
+#include <relay/tensor_expr/origin.h>
 #include <relay/tensor_expr/rewrite.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -62,12 +63,16 @@ bool is_const(const ScalarRef& node) { return node->kind == ScalarKind::kConst; 
 struct Scalars::Run {
   const te::Computation& computation;
   std::span<const ValueRef> inputs;
-  const OriginOf& origin_of;
+  const Operators& operators;
   std::vector<std::vector<ValueRef>> stages = {};
 
   const ValueRef& tensor(te::TensorId id) const {
     return id.is_input() ? inputs[static_cast<size_t>(id.index)]
                          : stages[static_cast<size_t>(id.stage)][static_cast<size_t>(id.index)];
+  }
+  uint32_t failure(uint32_t origin) const {
+    if (!operators.may_fail) throw NotNative{"a function that is called may fail"};
+    return origin != 0 ? origin : operators.origin(0);
   }
 };
 
@@ -96,7 +101,7 @@ int32_t Scalars::add_buffer(lower::Buffer::Role role, DType dtype, int64_t size)
 }
 
 ScalarRef Scalars::load_at(int32_t buffer, DType dtype, const Scalar& flat) {
-  auto node = make_ref<ScalarNode>(ScalarKind::kLoad, dtype);
+  auto node = te::new_node(ScalarKind::kLoad, dtype);
   node->tensor = {-1, buffer};
   node->bounds = Bounds::kProven;
   node->args = {flat.ref()};
@@ -128,9 +133,8 @@ ValueRef Scalars::in_registers(const ValueRef& tensor) {
 void Scalars::store(int32_t buffer, const Value& tensor) {
   if (tensor.buffer < 0) {
     for (size_t i = 0; i < tensor.elements.size(); ++i) {
-      block->push_back({lower::Store{buffer,
-                                     {te::index_constant(static_cast<int64_t>(i)).ref()},
-                                     tensor.elements[i]}});
+      block->push_back({lower::Store{
+          buffer, {te::index_constant(static_cast<int64_t>(i)).ref()}, tensor.elements[i]}});
     }
     return;
   }
@@ -176,11 +180,9 @@ ScalarRef Scalars::unrolled(const ScalarRef& root) {
       const Axes axes = point(node->axes, i);
       std::vector<ScalarRef> values;
       for (const ScalarRef& arg : args) values.push_back(te::substitute(arg, axes));
-      std::vector<ScalarRef> joined =
-          te::combine(combiner, sums, std::span(values).first(width));
+      std::vector<ScalarRef> joined = te::combine(combiner, sums, std::span(values).first(width));
       for (size_t k = 0; k < width && args.size() > width; ++k) {
-        joined[k] = 
-            te::select(Scalar(values[width]), Scalar(joined[k]), Scalar(sums[k])).ref();
+        joined[k] = te::select(Scalar(values[width]), Scalar(joined[k]), Scalar(sums[k])).ref();
       }
       sums = std::move(joined);
     }
@@ -233,7 +235,7 @@ ScalarRef Scalars::load(const Run& run, const ScalarNode& node, std::vector<Scal
   if (checked->kind != ScalarKind::kFail) return checked;
   auto copy = te::copy_node(*checked);
   if (!node.message.empty()) copy->message = node.message;
-  copy->origin = run.origin_of(node.origin);
+  copy->origin = run.failure(node.origin);
   copy->args.push_back(wrong.ref());
   copy->args.push_back(extent.ref());
   return copy;
@@ -254,7 +256,7 @@ ScalarRef Scalars::element(const Run& run, const ScalarRef& root) {
         ScalarRef made = te::with_args(node, args);
         if (!te::can_fail(*made)) return made;
         auto copy = te::copy_node(*made);
-        copy->origin = run.origin_of(node->origin);
+        copy->origin = run.failure(node->origin);
         return copy;
       });
   return let(rewrite(whole));
@@ -383,9 +385,10 @@ ValueRef Scalars::view(const Run& run, const te::View& view) {
 
 std::vector<ValueRef> Scalars::evaluate(const te::Computation& computation,
                                         std::span<const ValueRef> inputs,
-                                        const OriginOf& origin_of) {
-  Run run{computation, inputs, origin_of};
-  for (const te::Stage& stage : computation.stages) {
+                                        const Operators& operators) {
+  Run run{computation, inputs, operators};
+  for (te::Stage stage : computation.stages) {
+    te::renumber_origins(stage, operators.origin);
     std::vector<ValueRef> made;
     if (const auto* one = std::get_if<te::Map>(&stage.body)) {
       made = map(run, *one);

@@ -13,9 +13,12 @@ namespace relay::vm::native {
 
 class Scalars {
  public:
-  /// The position of an operator that fails here, as an origin of the kernel; throws NotNative if
-  /// nothing may fail here.
-  using OriginOf = std::function<uint32_t(uint32_t origin)>;
+  /// The operators of a computation in the kernel.
+  struct Operators {
+    /// Their origins in the kernel, by those in the computation; of 0, that of all of them.
+    std::function<uint32_t(uint32_t origin)> origin;
+    bool may_fail = true;
+  };
 
   /// Where statements go.
   lower::Block* block = nullptr;
@@ -35,10 +38,10 @@ class Scalars {
   void store(int32_t buffer, const Value& tensor);
   static te::ScalarRef zero(DType dtype);
 
-  /// The results of a computation on these tensors. Throws NotNative if it is too large, or has
-  /// loops or shapes that are not known.
+  /// The results of a computation on these tensors. Throws NotNative if it is too large, has loops
+  /// or shapes that are not known, or may fail where it must not.
   std::vector<ValueRef> evaluate(const te::Computation& computation,
-                                 std::span<const ValueRef> inputs, const OriginOf& origin_of);
+                                 std::span<const ValueRef> inputs, const Operators& operators);
 
   lower::Nest finish(lower::Block body);
 

@@ -284,11 +284,9 @@ void Writer::run_graph(Frame& frame, const Instruction& at) {
     }
     std::vector<ValueRef> inputs;
     for (uint32_t input : node.inputs) inputs.push_back(tensor(input));
-    const Scalars::OriginOf origin_of = [&](uint32_t number) {
-      return origin(frame, node.position_of(number));
-    };
+    const auto origin_of = [&](uint32_t number) { return origin_at(node.position_of(number)); };
     const std::vector<ValueRef> made =
-        scalars_.evaluate(node.work->computation(), inputs, origin_of);
+        scalars_.evaluate(node.work->computation(), inputs, {origin_of, frame.root});
     for (size_t k = 0; k < made.size(); ++k) {
       if (info_of(*made[k]).dims != graph.tensors[node.outputs[k]].info.dims)
         throw NotNative{"a result of another shape"};
