@@ -21,7 +21,11 @@ class Writer {
   explicit Writer(const lower::Kernel& kernel) : kernel_(kernel), symbols_(kernel.dim_args) {}
 
   std::string write() {
-    out_ = "args " + std::to_string(kernel_.dim_args.size()) + '\n';
+    out_ = "args " + std::to_string(kernel_.dim_args.size());
+    // Terms over numbers of any sign keep more than equal ones over extents.
+    for (size_t i = 0; i < kernel_.dim_args.size(); ++i)
+      if (!kernel_.dim_args[i].is_natural()) out_ += " number " + std::to_string(i);
+    out_ += '\n';
     std::visit([this](const auto& body) { write_body(body); }, kernel_.body);
     return std::move(out_);
   }

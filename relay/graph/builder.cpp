@@ -1,5 +1,7 @@
 #include <relay/graph/builder.h>
 
+#include <algorithm>
+
 #include <relay/support/error.h>
 
 namespace relay::graph {
@@ -17,6 +19,31 @@ std::optional<uint32_t> viewed_input(const te::Computation& computation, uint32_
   return static_cast<uint32_t>(id.index);
 }
 
+/// True if no division by 0 and no pair of extents that do not broadcast can stop the arithmetic.
+bool has_always_value(Dim dim) {
+  if (!dim.is_term()) return true;
+  const DimTerm& term = dim.term();
+  switch (term.op) {
+    case DimOp::kSymbol:
+      return true;
+    case DimOp::kValue:
+    case DimOp::kBroadcast:
+      return false;
+    case DimOp::kLinear:
+      return std::all_of(term.parts.begin(), term.parts.end(),
+                         [](const DimTerm::Part& part) { return has_always_value(part.atom); });
+    case DimOp::kFloorDiv:
+    case DimOp::kFloorMod:
+    case DimOp::kCeilDiv:
+      return term.rhs.is_int() && has_always_value(term.lhs);
+    case DimOp::kMul:
+    case DimOp::kMin:
+    case DimOp::kMax:
+      return has_always_value(term.lhs) && has_always_value(term.rhs);
+  }
+  RELAY_UNREACHABLE("unknown operation on dimensions");
+}
+
 }  // namespace
 
 Dim WorkSizes::operator()(Dim dim) {
@@ -31,7 +58,20 @@ Dim WorkSizes::operator()(Dim dim) {
 
 Dim Builder::new_symbol(Symbol symbol) {
   graph_.symbols.push_back(symbol);
-  return graph_symbol(graph_.symbols.size() - 1);
+  return graph_.symbol(graph_.symbols.size() - 1);
+}
+
+// A term of the program over the graph's symbols, if inputs before have told all of its names and
+// it has a value whatever they are.
+std::optional<Dim> Builder::told_by_others(Dim term) const {
+  if (term.as_symbol() != nullptr || !has_always_value(term)) return std::nullopt;
+  bool known = true;
+  Dim result = substitute(term, [&](Dim atom) {
+    auto found = extents_.find(atom);
+    known &= found != extents_.end();
+    return known ? found->second : atom;
+  });
+  return known ? std::optional<Dim>(result) : std::nullopt;
 }
 
 uint32_t Builder::add_input(const te::TensorInfo& info, Device device) {
@@ -40,15 +80,20 @@ uint32_t Builder::add_input(const te::TensorInfo& info, Device device) {
   for (size_t axis = 0; axis < info.dims.size(); ++axis) {
     Dim& dim = tensor.info.dims[axis];
     if (dim.is_int()) continue;
-    const TypeVar* name = dim.as_symbol();
-    dim = new_symbol({false, number, static_cast<uint32_t>(axis)});
-    if (name == nullptr) continue;
-    // One name is one extent; the program has checked that, and the graph does so again.
-    auto [entry, added] = named_.try_emplace(name, dim);
-    if (added) continue;
-    DimText text{{"dimension " + name->name().str() + " is ", " and ", ""}, {entry->second, dim}};
-    graph_.checks.push_back({entry->second, dim, std::move(text), 0});
+    const Dim own = new_symbol({false, number, static_cast<uint32_t>(axis)});
+    const Dim stated = std::exchange(dim, own);
+    if (!stated.is_term()) continue;
+    // One name is one extent, and so is one term; the program has checked that, and the graph does
+    // so again.
+    auto [entry, added] = extents_.try_emplace(stated, own);
+    if (added) {
+      std::optional<Dim> told = told_by_others(stated);
+      if (!told) continue;
+      entry->second = *told;
+    }
     dim = entry->second;
+    DimText text{{"dimension " + stated.str() + " is ", " and ", ""}, {dim, own}};
+    graph_.checks.push_back({dim, own, std::move(text), 0});
   }
   graph_.tensors.push_back(std::move(tensor));
   producer_.emplace_back();

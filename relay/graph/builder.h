@@ -29,7 +29,7 @@ class Builder {
   const te::TensorInfo& info(uint32_t tensor) const { return graph_.tensors[tensor].info; }
 
   /// A tensor that the caller gives when the graph runs. Extents that are not integers get symbols
-  /// of the graph; one name is one extent.
+  /// of the graph; one name is one extent, and a term over names is what it says.
   uint32_t add_input(const te::TensorInfo& info, Device device = {});
   /// `constant` is on that device.
   uint32_t add_constant(const te::TensorInfo& info, ConstantRef constant, Device device = {});
@@ -50,10 +50,11 @@ class Builder {
 
  private:
   Dim new_symbol(Symbol symbol);
+  std::optional<Dim> told_by_others(Dim term) const;
 
   Graph graph_;
   std::vector<std::pair<uint32_t, uint32_t>> producer_;  // node and output, of computed tensors
-  std::unordered_map<const TypeVar*, Dim> named_;
+  std::unordered_map<Dim, Dim> extents_;                 // of inputs, by the program's name or term
 };
 
 }  // namespace relay::graph

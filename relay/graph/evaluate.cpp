@@ -58,7 +58,7 @@ std::vector<NDArray> evaluate(const Graph& graph, std::span<const NDArray> input
   for (size_t k = 0; k < graph.symbols.size(); ++k) {
     const Symbol& symbol = graph.symbols[k];
     const NDArray& array = values[symbol.tensor];
-    known.emplace(graph_symbol(k), symbol.element ? array.element_as_int64(symbol.index)
+    known.emplace(graph.symbol(k), symbol.element ? array.element_as_int64(symbol.index)
                                                   : array.extent(symbol.index));
   }
   for (const Condition& check : graph.checks) insist(check, values_of(known));

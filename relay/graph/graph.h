@@ -21,8 +21,8 @@ namespace relay::graph {
 struct Work {
   std::string name;    // the name of its kernels: "nn_dense_tanh"
   std::string source;  // Relay text, for profiles
-  /// Its unknown sizes are symbols of its own, `work_symbol(0)` and on: each extent of an input is
-  /// an integer or one of them.
+  /// Its unknown sizes are symbols of its own, `symbol(0)` and on: each extent of an input is an
+  /// integer or one of them.
   Group group;
   size_t num_symbols = 0;
   /// The last of the symbols stand for elements of inputs, which shapes depend on.
@@ -36,13 +36,18 @@ struct Work {
   bool prepared = false;
 
   const te::Computation& computation() const { return group.computation; }
+  /// Symbol number k of this work.
+  Dim symbol(size_t k) const;
 };
 using WorkRef = std::shared_ptr<const Work>;
 
-/// Symbol number k of those that works are written with, and of those of graphs. They live for
-/// ever.
+/// Symbol number k of those that works are written with, and of those of graphs, if it stands for
+/// an extent. They live for ever.
 Dim work_symbol(size_t k);
 Dim graph_symbol(size_t k);
+/// The same for an element of an input: a number of any sign.
+Dim work_value(size_t k);
+Dim graph_value(size_t k);
 
 /// An edge: dense, row-major.
 struct Tensor {
@@ -90,12 +95,13 @@ struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
   std::vector<uint32_t> inputs;   // tensors, in order
-  std::vector<Symbol> symbols;    // k stands for graph_symbol(k)
+  std::vector<Symbol> symbols;    // k stands for symbol(k)
   std::vector<Condition> checks;  // of inputs against one another, over the graph's symbols
   std::vector<Node> nodes;        // in an order in which they can run
   std::vector<uint32_t> outputs;  // tensors: any, and the same one twice
 
   bool is(uint32_t tensor, Tensor::Kind kind) const { return tensors[tensor].kind == kind; }
+  Dim symbol(size_t k) const { return symbols[k].element ? graph_value(k) : graph_symbol(k); }
 };
 
 /// Checks that every computed tensor has one producer, which stands before its readers, that the

@@ -101,7 +101,7 @@ WorkRef NodeJoiner::joined(const Plan& plan) const {
     Group part = each.group;
     substitute_dims(part, [&](Dim atom) -> Dim {
       for (size_t s = 0; s < plan.terms[k].size(); ++s)
-        if (atom == work_symbol(s)) return plan.terms[k][s];
+        if (atom == each.symbol(s)) return plan.terms[k][s];
       return atom;
     });
     Operands operands;

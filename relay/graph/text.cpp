@@ -67,7 +67,7 @@ class Writer {
 
   void symbol(size_t k) {
     const Symbol& symbol = graph_.symbols[k];
-    out_ += graph_symbol(k).str() + " = " + (symbol.element ? "element " : "extent ") +
+    out_ += graph_.symbol(k).str() + " = " + (symbol.element ? "element " : "extent ") +
             std::to_string(symbol.index) + " of " + name(symbol.tensor) + "\n";
   }
 
@@ -135,7 +135,7 @@ class Writer {
               place(node.outputs[i]);
     out_ += (node.outputs.empty() ? "" : " = ") + node.work->name + list(node.inputs);
     for (size_t k = 0; k < node.terms.size(); ++k)
-      out_ += (k == 0 ? " with " : ", ") + work_symbol(k).str() + " = " + node.terms[k].str();
+      out_ += (k == 0 ? " with " : ", ") + node.work->symbol(k).str() + " = " + node.terms[k].str();
     if (node.done_by_places) out_ += ", done by places";
     uint32_t here = node.outputs.empty() ? 0 : node.outputs[0];
     auto [known, is_new] = written_.try_emplace(node.work.get(), here);

@@ -19,7 +19,7 @@ void known(Dim dim, const Symbols& symbols) {
 
 void check_work(const Work& work) {
   Symbols symbols;
-  for (size_t k = 0; k < work.num_symbols; ++k) symbols.insert(work_symbol(k));
+  for (size_t k = 0; k < work.num_symbols; ++k) symbols.insert(work.symbol(k));
   for_each_dim(work.group, [&](Dim dim) { known(dim, symbols); });
   for (const te::TensorInfo& input : work.computation().inputs) {
     for (Dim dim : input.dims) {
@@ -38,7 +38,7 @@ void check_work(const Work& work) {
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph), made_(graph.tensors.size(), 0) {
-    for (size_t k = 0; k < graph.symbols.size(); ++k) symbols_.insert(graph_symbol(k));
+    for (size_t k = 0; k < graph.symbols.size(); ++k) symbols_.insert(graph.symbol(k));
   }
 
   /// Everything but the works.
@@ -161,7 +161,7 @@ Dim Node::term(Dim dim) const {
   if (!dim.is_term()) return dim;
   return substitute(dim, [&](Dim atom) {
     for (size_t k = 0; k < terms.size(); ++k) {
-      if (work_symbol(k) == atom) return terms[k];
+      if (work->symbol(k) == atom) return terms[k];
     }
     return atom;
   });

@@ -12,6 +12,12 @@ namespace relay::graph {
 
 Dim work_symbol(size_t k) { return numbered_symbol("d", k); }
 Dim graph_symbol(size_t k) { return numbered_symbol("g", k); }
+Dim work_value(size_t k) { return numbered_value("e", k); }
+Dim graph_value(size_t k) { return numbered_value("ge", k); }
+
+Dim Work::symbol(size_t k) const {
+  return k < num_symbols - elements.size() ? work_symbol(k) : work_value(k);
+}
 
 void for_each_dim(const Group& group, const std::function<void(Dim)>& visit) {
   const te::Computation& computation = group.computation;
@@ -118,7 +124,7 @@ WorkRef make_work(std::string name, std::string source, Group group) {
       if (!atom.is_term() || atom.term().op != DimOp::kValue || atom.as_symbol() != nullptr) return;
       auto [entry, added] = symbol_of.try_emplace(atom);
       if (!added) return;
-      entry->second = work_symbol(work->num_symbols++);
+      entry->second = work_value(work->num_symbols++);
       work->elements.push_back({entry->second, atom.term().input, atom.term().index});
     });
   });

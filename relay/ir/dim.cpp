@@ -87,6 +87,32 @@ struct DimTable {
     return Dim(Dim::Bits{reinterpret_cast<uint64_t>(term)});
   }
 
+  // Whether a term is never negative, as far as its parts say. A divisor is positive.
+  static bool is_natural(const DimTerm& term) {
+    switch (term.op) {
+      case DimOp::kSymbol:
+        return term.symbol->kind() == Kind::kShapeVar;
+      case DimOp::kValue:
+        return false;
+      case DimOp::kLinear:
+        return term.constant >= 0 &&
+               std::all_of(term.parts.begin(), term.parts.end(), [](const DimTerm::Part& part) {
+                 return part.coefficient > 0 && part.atom.is_natural();
+               });
+      case DimOp::kFloorMod:
+        return term.rhs.is_natural();
+      case DimOp::kMax:
+        return term.lhs.is_natural() || term.rhs.is_natural();
+      case DimOp::kMul:
+      case DimOp::kFloorDiv:
+      case DimOp::kCeilDiv:
+      case DimOp::kMin:
+      case DimOp::kBroadcast:
+        return term.lhs.is_natural() && term.rhs.is_natural();
+    }
+    RELAY_UNREACHABLE("unknown operation on dimensions");
+  }
+
   // Computes sizes and flags from the parts; throws beyond the limits.
   static void measure(DimTerm& term) {
     auto absorb = [&term](const Dim& d) {
@@ -112,6 +138,7 @@ struct DimTable {
       absorb(term.lhs);
       absorb(term.rhs);
     }
+    term.is_natural = is_natural(term);
     if (term.depth > DimTerm::kMaxDepth || term.size > DimTerm::kMaxSize) {
       throw Error("a dimension is too complex");
     }
@@ -350,22 +377,76 @@ void check_divisor(Dim b) {
   }
 }
 
+bool is_op(Dim d, DimOp op) { return d.is_term() && d.term().op == op; }
+
+bool reads_numbers(Dim d) {
+  bool found = false;
+  for_each_atom(d, [&](Dim atom) { found |= atom.as_symbol() == nullptr || !atom.is_natural(); });
+  return found;
+}
+
+// Two terms whose extremum a term is: n - min(1, n) is the maximum of n - 1 and n - n. The halves
+// of what may cancel come first. Numbers of a run stay in the extremum that bounds them, since sums
+// with them may leave 64 bits.
+std::optional<std::pair<Dim, Dim>> halves(DimOp op, Dim d) {
+  if (is_op(d, op)) return std::pair(d.term().lhs, d.term().rhs);
+  if (!is_op(d, DimOp::kLinear) || reads_numbers(d)) return std::nullopt;
+  const Part* chosen = nullptr;
+  for (const Part& part : d.term().parts) {
+    const bool turns = part.coefficient < 0;
+    if (!is_op(part.atom, turns == (op == DimOp::kMax) ? DimOp::kMin : DimOp::kMax)) continue;
+    if (chosen == nullptr || turns) chosen = &part;
+  }
+  if (chosen == nullptr) return std::nullopt;
+  const Dim scale(chosen->coefficient), rest = d - scale * chosen->atom;
+  const DimTerm& inner = chosen->atom.term();
+  return std::pair(rest + scale * inner.lhs, rest + scale * inner.rhs);
+}
+
+// True if a is no less than b whatever the extents are; an extremum is one of its operands.
+bool at_least(Dim a, Dim b) {
+  constexpr uint32_t kMaxSteps = 64;
+  auto size = [](Dim d) { return d.is_term() ? d.term().size : 1; };
+  if ((a - b).is_natural()) return true;
+  if (size(a) * size(b) > kMaxSteps) return false;
+  if (auto all = halves(DimOp::kMax, b)) return at_least(a, all->first) && at_least(a, all->second);
+  if (auto all = halves(DimOp::kMin, a)) return at_least(all->first, b) && at_least(all->second, b);
+  if (auto any = halves(DimOp::kMax, a)) {
+    if (at_least(any->first, b) || at_least(any->second, b)) return true;
+  }
+  auto any = halves(DimOp::kMin, b);
+  return any && (at_least(a, any->first) || at_least(a, any->second));
+}
+
+// The operands whose extremum a term is. False if there are too many of them.
+bool operands_of(DimOp op, Dim d, std::vector<Dim>& out) {
+  constexpr size_t kMost = 8;
+  if (auto both = halves(op, d))
+    return operands_of(op, both->first, out) && operands_of(op, both->second, out);
+  out.push_back(d);
+  return out.size() <= kMost;
+}
+
 Dim extremum(DimOp op, Dim a, Dim b) {
   if (a.is_any() || b.is_any()) return Dim::any();
   std::vector<Dim> all;
-  flatten(op, a, all);
-  flatten(op, b, all);
+  if (!operands_of(op, a, all) || !operands_of(op, b, all)) {
+    all.clear();
+    flatten(op, a, all);
+    flatten(op, b, all);
+  }
   std::vector<Dim> kept;
   for (Dim d : all) {
     bool drop = false;
     for (size_t i = 0; i < kept.size() && !drop;) {
-      Dim difference = d - kept[i];
-      if (!difference.is_int()) {
-        ++i;
-      } else if (op == DimOp::kMin ? difference.as_int() >= 0 : difference.as_int() <= 0) {
+      const bool above = at_least(d, kept[i]), below = at_least(kept[i], d);
+      const bool same = above && below;
+      if (same ? !before(d, kept[i]) : (op == DimOp::kMin ? above : below)) {
         drop = true;
-      } else {
+      } else if (above || below) {
         kept.erase(kept.begin() + static_cast<ptrdiff_t>(i));
+      } else {
+        ++i;
       }
     }
     if (!drop) kept.push_back(d);

@@ -50,7 +50,8 @@ class Dim {
   static constexpr Dim variable(uint32_t id) {
     return Dim(Bits{(static_cast<uint64_t>(id) << 2) | kVariableTag});
   }
-  /// A named dimension. `var` has kind ShapeVar and is kept alive.
+  /// A named dimension. `var` has kind ShapeVar, or kind Number where it stands for any number, and
+  /// is kept alive.
   static Dim symbol(const TypeVar* var);
   /// Element `index` (flat) of input `input` of the operator call whose relation runs: a value of
   /// the run.
@@ -69,6 +70,9 @@ class Dim {
   }
   /// The named dimension, or null if this is not one.
   const TypeVar* as_symbol() const;
+  /// True if the dimension is a number of 0 or more whatever its extents are, as extents are
+  /// (T13). Values that a run reads may have any sign.
+  constexpr bool is_natural() const;
   /// True if a symbol, or an inference variable, occurs in the dimension.
   bool has_symbol() const;
   bool has_variable() const;
@@ -128,6 +132,7 @@ struct DimTerm {
   DimOp op;
   bool has_symbol = false;
   bool has_variable = false;
+  bool is_natural = false;          // as Dim::is_natural
   const TypeVar* symbol = nullptr;  // kSymbol; held by the table
   uint32_t input = 0;               // kValue
   uint32_t index = 0;               // kValue
@@ -148,6 +153,9 @@ struct DimTerm {
   mutable Count refs;
 };
 
+constexpr bool Dim::is_natural() const {
+  return is_int() ? as_int() >= 0 : is_term() && term().is_natural;
+}
 inline void Dim::retain() const noexcept {
   term().refs.value.fetch_add(1, std::memory_order_relaxed);
 }
@@ -160,6 +168,7 @@ Dim operator*(Dim a, Dim b);
 Dim floor_div(Dim a, Dim b);
 Dim floor_mod(Dim a, Dim b);
 Dim ceil_div(Dim a, Dim b);
+/// Operands that another one is never above (below) are dropped: max(0, n) is n for an extent n.
 Dim min(Dim a, Dim b);
 Dim max(Dim a, Dim b);
 /// The extent of two dimensions broadcast against each other, or nothing if they do not broadcast

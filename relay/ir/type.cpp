@@ -30,6 +30,8 @@ std::string_view kind_name(Kind kind) {
       return "AdtHandle";
     case Kind::kTypeData:
       return "TypeData";
+    case Kind::kNumber:
+      return "Number";
   }
   RELAY_UNREACHABLE("unknown kind");
 }
@@ -270,17 +272,25 @@ std::optional<int64_t> num_elements(const Type* type) {
   return overflow ? std::nullopt : std::optional<int64_t>(count);
 }
 
-Dim numbered_symbol(std::string_view prefix, size_t number) {
+namespace {
+
+Dim numbered(std::string_view prefix, size_t number, Kind kind) {
   static ForkMutex mutex;
-  static auto* pools = new std::map<std::string, std::deque<TypeVarRef>, std::less<>>;
+  static auto* pools = new std::map<std::pair<Kind, std::string>, std::deque<TypeVarRef>>;
   std::lock_guard lock(mutex);
-  auto found = pools->find(prefix);
-  if (found == pools->end()) found = pools->try_emplace(std::string(prefix)).first;
-  std::deque<TypeVarRef>& pool = found->second;
+  std::deque<TypeVarRef>& pool = (*pools)[{kind, std::string(prefix)}];
   while (pool.size() <= number)
-    pool.push_back(
-        TypeVar::make(std::string(prefix) + std::to_string(pool.size()), Kind::kShapeVar));
+    pool.push_back(TypeVar::make(std::string(prefix) + std::to_string(pool.size()), kind));
   return Dim::symbol(pool[number].get());
+}
+
+}  // namespace
+
+Dim numbered_symbol(std::string_view prefix, size_t number) {
+  return numbered(prefix, number, Kind::kShapeVar);
+}
+Dim numbered_value(std::string_view prefix, size_t number) {
+  return numbered(prefix, number, Kind::kNumber);
 }
 
 }  // namespace relay

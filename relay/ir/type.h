@@ -28,9 +28,10 @@ enum class Kind : uint8_t {
   kShapeVar,    // a single dimension
   kConstraint,  // a relation
   kAdtHandle,   // a data type's name
-  kTypeData     // a data type's definition
+  kTypeData,    // a data type's definition
+  kNumber       // a number that a run reads, of any sign: in sizes of works and graphs alone
 };
-/// "Type", "Shape", "BaseType", "ShapeVar", "Constraint", "AdtHandle", "TypeData".
+/// "Type", "Shape", "BaseType", "ShapeVar", "Constraint", "AdtHandle", "TypeData", "Number".
 std::string_view kind_name(Kind kind);
 
 enum class TypeTag : uint8_t {

@@ -77,38 +77,6 @@ std::optional<Dim> exact(Dim a, Dim b) {
 
 }  // namespace
 
-bool never_negative(Dim dim) {
-  std::vector<Part> parts;
-  if (split(dim, parts) < 0) return false;
-  return std::all_of(parts.begin(), parts.end(), [](const Part& part) {
-    if (part.coefficient < 0) return false;
-    std::vector<Dim> factors;
-    factors_of(part.atom, factors);
-    return std::all_of(factors.begin(), factors.end(), [](Dim f) {
-      if (f.is_variable()) return false;
-      if (f.is_int()) return f.as_int() >= 0;
-      switch (f.term().op) {
-        case DimOp::kSymbol:
-        case DimOp::kBroadcast:
-          return true;
-        case DimOp::kFloorDiv:
-        case DimOp::kCeilDiv:
-          return never_negative(f.term().lhs) && never_negative(f.term().rhs);
-        case DimOp::kFloorMod:
-          return never_negative(f.term().rhs);
-        case DimOp::kMax:
-          return never_negative(f.term().lhs) || never_negative(f.term().rhs);
-        case DimOp::kMin:
-          return never_negative(f.term().lhs) && never_negative(f.term().rhs);
-        case DimOp::kLinear:
-          return never_negative(f);
-        default:
-          return false;
-      }
-    });
-  });
-}
-
 std::vector<Dim> dense_strides(std::span<const Dim> dims) {
   std::vector<Dim> strides(dims.size(), Dim(1));
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
@@ -178,7 +146,7 @@ Dim IndexMath::poly(const ScalarRef& index) {
                        (node->binary == BinaryOp::kMul && size_of(a) * size_of(b) > kMaxSize);
       // A symbolic divisor must be an extent; an extent of 0 has no elements to index.
       bool bad_divisor =
-          division && (b.has_variable() || !never_negative(b) || (b.is_int() && b.as_int() == 0));
+          division && (b.has_variable() || !b.is_natural() || (b.is_int() && b.as_int() == 0));
       if (too_large || bad_divisor) {
         known_.emplace(node.get(), std::pair(node, opaque(node)));
         continue;
@@ -354,7 +322,7 @@ std::optional<Dim> IndexMath::atom_bound(Dim atom, bool greatest) const {
       if (term.rhs.has_variable()) return std::nullopt;
       std::optional<Dim> inner = bound(term.lhs, greatest);
       if (!inner) return std::nullopt;
-      if (!greatest && never_negative(*inner)) return Dim(0);
+      if (!greatest && inner->is_natural()) return Dim(0);
       return floor_div(*inner, term.rhs);
     }
     case DimOp::kFloorMod:
@@ -375,7 +343,7 @@ std::optional<Dim> IndexMath::bound(Dim a, bool greatest) const {
     Dim bound_of_product = 1;
     for (Dim factor : factors) {
       std::optional<Dim> low = atom_bound(factor, false);
-      if (factors.size() > 1 && (!low || (!low->is_int(0) && !never_negative(*low)))) {
+      if (factors.size() > 1 && (!low || !low->is_natural())) {
         return std::nullopt;
       }
       std::optional<Dim> limit = upper ? atom_bound(factor, true) : low;
@@ -393,13 +361,13 @@ std::optional<Dim> IndexMath::greatest(Dim a) const { return bound(a, true); }
 bool IndexMath::in_range(Dim a, Dim extent) const {
   // Quotients of what lies in the divisor's multiple, exactly: bounds of a quotient by a symbol do
   // not say so.
-  if (is_op(a, DimOp::kFloorDiv) && !a.term().rhs.has_variable() && never_negative(a.term().rhs)) {
+  if (is_op(a, DimOp::kFloorDiv) && !a.term().rhs.has_variable() && a.term().rhs.is_natural()) {
     return in_range(a.term().lhs, extent * a.term().rhs);
   }
   std::optional<Dim> low = least(a);
-  if (!low || !never_negative(*low)) return false;
+  if (!low || !low->is_natural()) return false;
   std::optional<Dim> high = greatest(a);
-  return high && never_negative(extent - Dim(1) - *high);
+  return high && (extent - Dim(1) - *high).is_natural();
 }
 
 std::optional<Dim> IndexMath::coefficient(Dim a, uint32_t axis) const {

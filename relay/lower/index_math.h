@@ -75,8 +75,6 @@ class IndexMath {
   std::unordered_map<const te::ScalarNode*, std::pair<te::ScalarRef, Dim>> known_;
 };
 
-/// True if a term is certainly >= 0 for all extents.
-bool never_negative(Dim dim);
 /// Row-major strides of a dense tensor.
 std::vector<Dim> dense_strides(std::span<const Dim> dims);
 

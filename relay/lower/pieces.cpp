@@ -49,7 +49,7 @@ std::vector<Dim> cuts_of(const ScalarRef& value, const Axis& axis) {
   }
   if (cuts.empty() || cuts.size() >= kMostPieces) return {};
   // By how many of the others come before: a total order, or none that is known.
-  auto before = [](Dim a, Dim b) { return never_negative(b - a); };
+  auto before = [](Dim a, Dim b) { return (b - a).is_natural(); };
   std::vector<std::pair<size_t, Dim>> ranked;
   for (Dim cut : cuts) {
     size_t rank = 0;

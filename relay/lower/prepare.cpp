@@ -448,7 +448,7 @@ class Preparer {
       Scalar at = math_.scalar(index[d]);
       Scalar extent = te::from_dim(dims[d]);
       bool moved = bounds == Bounds::kClamp || bounds == Bounds::kWrap;
-      if (moved && !never_negative(dims[d] - 1)) {  // there may be nothing to move to
+      if (moved && !(dims[d] - 1).is_natural()) {  // there may be nothing to move to
         result.wrong(te::index_constant(0), extent);
         inside = inside && extent > 0;
       }
@@ -459,7 +459,7 @@ class Preparer {
       } else {
         result.wrong(at, extent);
         std::optional<Dim> low = math_.least(index[d]);
-        if (!low || !never_negative(*low)) inside = inside && at >= 0;
+        if (!low || !low->is_natural()) inside = inside && at >= 0;
         inside = inside && at < extent;
       }
     }

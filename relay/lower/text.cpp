@@ -30,12 +30,14 @@ class Text {
   }
 
  private:
-  /// The term with the kernel's dimension arguments as d0, d1, …, whatever the program calls them.
+  /// The term with the kernel's dimension arguments as d0, d1, …, or e0, e1, … if they may be
+  /// negative, whatever the program calls them.
   Dim dim(Dim term) {
     if (!term.is_term()) return term;
     return relay::substitute(term, [&](Dim atom) -> Dim {
       for (size_t i = 0; i < kernel_.dim_args.size(); ++i) {
-        if (kernel_.dim_args[i] == atom) return numbered_symbol("d", i);
+        if (kernel_.dim_args[i] == atom)
+          return atom.is_natural() ? numbered_symbol("d", i) : numbered_value("e", i);
       }
       return atom;
     });

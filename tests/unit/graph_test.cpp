@@ -104,6 +104,35 @@ TEST(Graph, OneNameIsOneExtent) {
   }
 }
 
+TEST(Graph, TermsOverTheNamesOfOtherInputs) {
+  Builder builder;
+  Dim n = Dim::symbol(TypeVar::make("n", Kind::kShapeVar).get());
+  Dim m = Dim::symbol(TypeVar::make("m", Kind::kShapeVar).get());
+  uint32_t early = builder.add_input({{2 * n, floor_div(n, 3)}, kFloat32});
+  uint32_t x = builder.add_input({{n}, kFloat32});
+  uint32_t late = builder.add_input({{2 * n, floor_div(n, 3), n + 1, floor_div(n, m)}, kFloat32});
+  // Equal terms are one extent; new ones are what they say, if nothing can stop the arithmetic.
+  Dim told = builder.info(x).dims[0];
+  EXPECT_EQ(builder.info(late).dims[0], builder.info(early).dims[0]);
+  EXPECT_EQ(builder.info(late).dims[1], builder.info(early).dims[1]);
+  EXPECT_EQ(builder.info(late).dims[2], told + 1);
+  EXPECT_NE(builder.info(late).dims[3].as_symbol(), nullptr);
+  Graph graph = builder.finish(std::vector<uint32_t>{x}, "terms");
+  verify(graph);
+  ASSERT_EQ(graph.checks.size(), 3u);
+  auto run = [&](int64_t third) {
+    std::vector<NDArray> inputs{numbers({6, 1}, 0), numbers({3}, 0), numbers({6, 1, third, 1}, 0)};
+    return evaluate(graph, inputs);
+  };
+  EXPECT_NO_THROW(run(4));
+  try {
+    run(5);
+    FAIL();
+  } catch (const RuntimeError& error) {
+    EXPECT_STREQ(error.what(), "dimension n + 1 is 4 and 5");
+  }
+}
+
 TEST(Graph, SizesFromElements) {
   constexpr const char* kFull =
       "def @main(%n: Tensor[(1), int64]) { dyn.full(1f, %n, dtype=\"float32\") }";
@@ -112,7 +141,7 @@ TEST(Graph, SizesFromElements) {
   Builder builder;
   uint32_t n = builder.add_input({{1}, kInt64});
   uint32_t open = builder.add_node(work, {}, std::vector<uint32_t>{n})[0];
-  EXPECT_EQ(builder.info(open).dims[0], graph_symbol(0));
+  EXPECT_EQ(builder.info(open).dims[0], graph_value(0));
   uint32_t four =
       builder.add_constant({{1}, kInt64}, Constant::given(NDArray::from<int64_t>({1}, {4})));
   uint32_t closed = builder.add_node(work, {}, std::vector<uint32_t>{four})[0];

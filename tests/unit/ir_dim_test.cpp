@@ -98,6 +98,61 @@ TEST(IrDim, Equality) {
   EXPECT_EQ(dims_equal(2, 3), Truth::kNo);
 }
 
+// Extents are never negative (T13), numbers that a run reads may be.
+TEST(IrDim, Natural) {
+  Symbols s;
+  TypeVarRef v = TypeVar::make("v", Kind::kNumber);
+  Dim V = Dim::symbol(v.get());
+  for (const Dim& dim :
+       {Dim(0), Dim(3), s.N, s.N + s.M * 2 + 1, s.N * s.M, floor_div(s.N, 2), floor_mod(s.N - 5, 3),
+        ceil_div(s.N, s.M), min(s.N, s.M), max(V, 0), max(s.N - s.M, 2), *broadcast(s.N, s.M)})
+    EXPECT_TRUE(dim.is_natural()) << dim.str();
+  for (const Dim& dim :
+       {Dim(-1), Dim::any(), Dim::variable(1), V, V + s.N, s.N - 1, s.N - s.M, s.N * V, min(s.N, V),
+        max(V, s.N - 1), Dim::value(0, 1), floor_mod(s.N, V)})
+    EXPECT_FALSE(dim.is_natural()) << dim.str();
+}
+
+TEST(IrDim, ExtremaOfWhatIsNeverBelow) {
+  Symbols s;
+  TypeVarRef v = TypeVar::make("v", Kind::kNumber);
+  Dim V = Dim::symbol(v.get());
+  EXPECT_EQ(max(0, s.N), s.N);
+  EXPECT_EQ(max(s.N, -3), s.N);
+  EXPECT_EQ(min(s.N, 0), Dim(0));
+  EXPECT_EQ(max(s.N, s.N + 2 * s.M), s.N + 2 * s.M);
+  EXPECT_EQ(min(s.N + s.M, s.N), s.N);
+  EXPECT_EQ(min(s.N * s.M, -1), Dim(-1));
+  EXPECT_EQ(max(max(s.N - 1, 0), max(s.N, s.M)), max(s.N, s.M));
+  EXPECT_EQ(broadcast(max(0, s.N), s.N), s.N);
+  // These depend on the values.
+  EXPECT_EQ(max(0, V).str(), "max(0, v)");
+  EXPECT_EQ(min(V, 0).str(), "min(0, v)");
+  EXPECT_EQ(max(0, Dim::value(0, 0)).str(), "max(0, value(0, 0))");
+  EXPECT_EQ(max(0, s.N - 1).str(), "max(0, n - 1)");
+  EXPECT_EQ(max(1, s.N).str(), "max(1, n)");
+  EXPECT_EQ(min(1, s.N).str(), "min(1, n)");
+  EXPECT_EQ(max(s.N, s.N * s.M).str(), "max(n, m * n)");
+}
+
+// Extrema inside of extrema and of sums: what is never the greatest (least) goes.
+TEST(IrDim, ExtremaOfExtrema) {
+  Symbols s;
+  TypeVarRef v = TypeVar::make("v", Kind::kNumber);
+  Dim V = Dim::symbol(v.get());
+  const Dim shorter = max(0, s.N - 1);
+  EXPECT_EQ(min(s.N, shorter), shorter);
+  EXPECT_EQ(min(shorter, s.N), shorter);
+  EXPECT_EQ(max(0, s.N - min(1, s.N)), shorter);
+  EXPECT_EQ(max(s.N - min(1, s.N), 0), shorter);
+  EXPECT_EQ(max(0, shorter - min(1, shorter)), max(0, s.N - 2));
+  EXPECT_EQ(max(min(s.N, 7), min(s.N, 5)), min(s.N, 7));
+  EXPECT_EQ(min(s.N, s.N - min(s.M, 3)), s.N - min(s.M, 3));
+  EXPECT_EQ(max(0, min(100, s.N) - min(1, s.N)), max(0, min(100, s.N) - 1));
+  // Sums with numbers of a run might leave 64 bits.
+  EXPECT_EQ(max(0, s.N - min(s.M, V)).str(), "max(0, n - min(m, v))");
+}
+
 TEST(IrDim, Limits) {
   Symbols s;
   Dim big = int64_t{1} << 60;
@@ -184,13 +239,15 @@ TEST(IrDim, AgreesWithIntegers) {
   auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   std::vector<TypeVarRef> vars;
   for (const char* name : {"a", "b", "c"}) vars.push_back(TypeVar::make(name, Kind::kShapeVar));
+  vars.push_back(TypeVar::make("v", Kind::kNumber));
   auto floor_quotient = [](int64_t a, int64_t b) {
     int64_t q = a / b;
     return a % b < 0 ? q - 1 : q;
   };
   for (int round = 0; round < 3000; ++round) {
     std::vector<int64_t> values;
-    for (size_t i = 0; i < vars.size(); ++i) values.push_back(1 + below(12));
+    for (const TypeVarRef& var : vars)
+      values.push_back(var->kind() == Kind::kNumber ? below(13) - 6 : below(12));
     std::vector<std::pair<Dim, int64_t>> pool;
     for (size_t i = 0; i < vars.size(); ++i)
       pool.push_back({Dim::symbol(vars[i].get()), values[i]});
@@ -232,6 +289,9 @@ TEST(IrDim, AgreesWithIntegers) {
       }
     }
     for (auto [dim, value] : pool) {
+      if (dim.is_natural()) {
+        ASSERT_GE(value, 0) << dim.str();
+      }
       Dim evaluated = substitute(dim, [&](Dim atom) {
         for (size_t i = 0; i < vars.size(); ++i) {
           if (atom.as_symbol() == vars[i].get()) return Dim(values[i]);

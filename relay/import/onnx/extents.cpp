@@ -93,7 +93,7 @@ bool DimNames::learn(Dim a, Dim b) {
   for (const DimTerm::Part& part : parts) {
     bool whole = constant % part.coefficient == 0;
     Dim is = -(constant / part.coefficient);
-    bool sum = surely_non_negative(is);
+    bool sum = is.is_natural();
     for (const DimTerm::Part& other : parts) {
       if (other.atom == part.atom) continue;
       whole &= other.coefficient % part.coefficient == 0;

@@ -25,38 +25,10 @@ bool in_range(Dim dim, DType dtype) {
 
 }  // namespace
 
-bool surely_non_negative(Dim dim) {
-  if (dim.is_int()) return dim.as_int() >= 0;
-  if (!dim.is_term()) return false;
-  const DimTerm& term = dim.term();
-  switch (term.op) {
-    case DimOp::kSymbol:
-      return true;
-    case DimOp::kLinear:
-      return term.constant >= 0 &&
-             std::all_of(term.parts.begin(), term.parts.end(), [](const DimTerm::Part& part) {
-               return part.coefficient >= 0 && surely_non_negative(part.atom);
-             });
-    case DimOp::kFloorMod:
-      return true;
-    case DimOp::kMax:
-      return surely_non_negative(term.lhs) || surely_non_negative(term.rhs);
-    case DimOp::kMul:
-    case DimOp::kFloorDiv:
-    case DimOp::kCeilDiv:
-    case DimOp::kMin:
-    case DimOp::kBroadcast:
-      return surely_non_negative(term.lhs) && surely_non_negative(term.rhs);
-    case DimOp::kValue:
-      return false;
-  }
-  return false;
-}
-
 Truth surely_equal(Dim a, Dim b) {
   if (a.is_any() || b.is_any()) return Truth::kUnknown;
-  bool apart = (surely_non_negative(a) && surely_non_negative(Dim(-1) - b)) ||
-               (surely_non_negative(b) && surely_non_negative(Dim(-1) - a));
+  bool apart = (a.is_natural() && (Dim(-1) - b).is_natural()) ||
+               (b.is_natural() && (Dim(-1) - a).is_natural());
   return apart ? Truth::kNo : dims_equal(a, b);
 }
 

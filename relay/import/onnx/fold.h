@@ -12,8 +12,6 @@ namespace relay::onnx {
 /// The most elements of a value that are kept as terms.
 inline constexpr size_t kMostElements = 256;
 
-/// True if a term cannot be negative, whatever the extents in it are.
-bool surely_non_negative(Dim dim);
 /// The truth of two terms being equal, as far as that follows from extents being no less than 0.
 Truth surely_equal(Dim a, Dim b);
 

@@ -195,7 +195,8 @@ void RelationCall::require_equal(Dim a, Dim b, const std::string& message) const
 }
 
 void RelationCall::leave_check(Dim a, Dim b, const std::string& message) const {
-  if (solver_ == nullptr || a.is_any() || b.is_any() || a.has_variable() || b.has_variable())
+  if (solver_ == nullptr || a.is_any() || b.is_any() || a.has_variable() || b.has_variable() ||
+      a == b)
     return;
   solver_->check(a, b, message);
 }

@@ -57,7 +57,8 @@ std::vector<AxisSlice> canonical_slices(const RelationCall& call, const std::vec
     Dim highest = forwards ? dim : dim - 1;
     auto position = [&](int64_t value) {
       constexpr int64_t kFar = int64_t{1} << 40;
-      value = std::clamp(value, -kFar, kFar);
+      if (value >= kFar) return highest;
+      if (value <= -kFar) return lowest;
       return min(max(value < 0 ? dim + value : Dim(value), lowest), highest);
     };
     slice.begin = k < attrs.begin->size() ? position((*attrs.begin)[k])

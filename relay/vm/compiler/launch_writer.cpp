@@ -14,7 +14,7 @@ LaunchWriter::LaunchWriter(const graph::Graph& graph, KernelTable& kernels, Cons
       constant_(std::move(constant)),
       program_([this](Dim atom) { return source(atom); }),
       text_program_([this](Dim atom) { return source(atom); }) {
-  for (size_t k = 0; k < graph.symbols.size(); ++k) symbol_number_[graph::graph_symbol(k)] = k;
+  for (size_t k = 0; k < graph.symbols.size(); ++k) symbol_number_[graph.symbol(k)] = k;
 }
 
 DimInstruction LaunchWriter::source(Dim atom) const {

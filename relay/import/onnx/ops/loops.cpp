@@ -93,7 +93,7 @@ std::optional<Dim> count_dim(const GraphValue& count) {
   if (!count || !count.elements() || count.elements()->front().is_any()) return std::nullopt;
   Dim dim = count.elements()->front();
   if (dim.is_int()) return Dim(std::max<int64_t>(dim.as_int(), 0));
-  if (!surely_non_negative(dim)) return std::nullopt;
+  if (!dim.is_natural()) return std::nullopt;
   return dim;
 }
 

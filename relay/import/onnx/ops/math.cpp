@@ -34,11 +34,11 @@ using BinaryDim = Dim (*)(Dim a, Dim b);
 Dim divided(Dim a, Dim b) {
   if (a.is_int() && b.is_int()) return b.is_int(0) ? Dim::any() : Dim(a.as_int() / b.as_int());
   bool positive = b.is_int() && b.as_int() > 0;
-  return positive && surely_non_negative(a) ? floor_div(a, b) : Dim::any();
+  return positive && a.is_natural() ? floor_div(a, b) : Dim::any();
 }
 Dim less(Dim a, Dim b) {
-  if (surely_non_negative(b - a - 1)) return 1;
-  return surely_non_negative(a - b) ? Dim(0) : min(1, max(0, b - a));
+  if ((b - a - 1).is_natural()) return 1;
+  return (a - b).is_natural() ? Dim(0) : min(1, max(0, b - a));
 }
 Dim either(Dim a, Dim b) { return max(a, b); }
 Dim both(Dim a, Dim b) { return min(a, b); }

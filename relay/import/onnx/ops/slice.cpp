@@ -57,10 +57,10 @@ Order order_of_numbers(const Cut& cut) {
 Order order_of_terms(const Cut& cut) {
   bool far = cut.end.is_int() && cut.end.as_int() >= kMostExtent;
   if (cut.step > 0 && (cut.start.is_int(0) || far)) return Order::kSound;
-  bool from_front = surely_non_negative(cut.start) && surely_non_negative(cut.end);
+  bool from_front = cut.start.is_natural() && cut.end.is_natural();
   if (!from_front) return Order::kOpen;
   Dim distance = cut.step > 0 ? cut.end - cut.start : cut.start - cut.end;
-  return surely_non_negative(distance) ? Order::kSound : Order::kOpen;
+  return distance.is_natural() ? Order::kSound : Order::kOpen;
 }
 
 /// Starts on the axis, and ends no nearer than they are; those before the first element are far
@@ -105,8 +105,8 @@ GraphValue sliced_by_terms(NodeContext& node, const GraphValue& x, const std::ve
       Dim start = place(cut.start), end = place(cut.end);
       cut.start = start;
       cut.end = max(start, end);
-    } else if (order == Order::kOpen && cut.step > 0 && surely_non_negative(cut.start) &&
-               surely_non_negative(cut.end)) {
+    } else if (order == Order::kOpen && cut.step > 0 && cut.start.is_natural() &&
+               cut.end.is_natural()) {
       cut.end = max(cut.start, cut.end);
     }
     axes.push_back(cut.axis);
