@@ -44,7 +44,7 @@ void free_clean_memory(char* memory, size_t size) {
 void clear_frame(Frame* frame) {
   char* registers = reinterpret_cast<char*>(frame->registers());
   for (uint32_t offset : frame->function->owning) {
-    clear_slot(*reinterpret_cast<Slot*>(registers + offset));
+    clear_slot(slot_at(registers, offset));
   }
   if (frame->closure.counted()) release_slot(frame->closure);
   frame->closure.head = 0;

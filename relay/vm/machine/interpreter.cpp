@@ -70,10 +70,6 @@ T mul(T a, T b) {
   return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
 }
 
-inline Slot& slot_at(char* registers, uint32_t offset) {
-  return *reinterpret_cast<Slot*>(registers + offset);
-}
-
 // Moves or copies an operand into a slot that holds nothing.
 inline void pass(Slot& to, char* registers, uint32_t operand) {
   Slot& from = slot_at(registers, operand & ~kLastUse);

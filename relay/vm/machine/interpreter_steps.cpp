@@ -12,10 +12,6 @@ namespace relay::vm {
 
 namespace {
 
-Slot& slot_at(char* registers, uint32_t offset) {
-  return *reinterpret_cast<Slot*>(registers + offset);
-}
-
 Value operand(char* registers, uint32_t offset) {
   Slot& slot = slot_at(registers, offset & ~kLastUse);
   if ((offset & kLastUse) != 0) return std::move(slot.value());

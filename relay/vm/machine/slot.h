@@ -21,6 +21,11 @@ struct [[gnu::may_alias]] Slot {
 };
 static_assert(sizeof(Slot) == sizeof(Value) && alignof(Slot) == alignof(Value));
 
+/// The register at that many bytes.
+inline Slot& slot_at(char* registers, uint32_t offset) {
+  return *reinterpret_cast<Slot*>(registers + offset);
+}
+
 /// The head of a number of that type.
 constexpr uint64_t scalar_head(DType dtype) {
   return static_cast<uint64_t>(Value::Kind::kScalar) | static_cast<uint64_t>(dtype.code) << 16 |
