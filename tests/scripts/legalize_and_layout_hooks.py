@@ -57,6 +57,13 @@ def test_own_layout_rule():
         run_opt_pass(before(), transform.ConvertLayout({"nn.conv2d": ["NHWC", "HWIO"]}))
     assert seen == [["NHWC", "HWIO"]]
 
+    register_convert_op_layout("nn.conv2d", level=11)(convert)
+    try:
+        run_opt_pass(before(), transform.ConvertLayout({"nn.conv2d": ["NHWC", "OHWI"]}))
+    finally:
+        relay.op.get("nn.conv2d").reset_attr("FTVMConvertOpLayout")
+    assert seen[1:] == [["NHWC", "OHWI"]]
+
 
 def test_layout_config():
     with transform.LayoutConfig(skip_layers=[0]):

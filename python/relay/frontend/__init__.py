@@ -120,8 +120,8 @@ def from_pytorch(
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """TVM's function for a traced or scripted module, or a plain one: exports it and calls `from_torch`.
 
-    `input_infos` lists (name, shape) or (name, (shape, dtype)) of each input; those without a dtype have `default_dtype`. The other
-    parameters are TVM's and must keep their defaults. Raises ValueError where they do not, and ImportError without PyTorch.
+    `input_infos` lists (name, shape) or (name, (shape, dtype)) of each input; those without a dtype have `default_dtype`. The parameters
+    of `main` have these names and shapes; weights are constants of the program, and the dictionary is empty. The other parameters are TVM's and must keep their defaults. Raises ValueError where they do not, and ImportError without PyTorch.
     """
     if custom_convert_map or use_parser_friendly_name or keep_quantized_weight:
         raise ValueError("from_pytorch takes no custom_convert_map, use_parser_friendly_name or keep_quantized_weight")

@@ -8,6 +8,7 @@ import numpy as np
 import relay as _relay
 from relay import NDArray
 
+from .._absent import missing_method
 from ..runtime.container import ADT
 from ..runtime.module import BenchmarkResult, Module, measure
 from ..runtime.ndarray import array, require_cpu
@@ -126,9 +127,20 @@ class GraphModule:
         for index, shared in self._shared.items():
             self.get_output(index, shared)
 
+    def _signature(self) -> list[Any] | None:
+        """The types of the outputs; None where a tuple's or data type's fields are known only when it is computed."""
+        types: list[Any] = []
+        for _, text in self._program.results["main"]:
+            try:
+                types += _leaves(_relay.parse_type(text))
+            except _relay.RelayError:  # a data type of the program's own
+                return None
+        return types if all(isinstance(each, _relay.TensorType) for each in types) else None
+
     def get_num_outputs(self) -> int:
-        """How many outputs there are; before the first run they are not known, and RuntimeError is raised."""
-        return len(self._required())
+        """How many outputs there are. Raises RuntimeError before the first run for a program that returns data types."""
+        known = self._signature() if self._outputs is None else None
+        return len(self._required() if known is None else known)
 
     def get_num_inputs(self) -> int:
         """How many inputs there are."""
@@ -140,16 +152,26 @@ class GraphModule:
         return self._outputs
 
     def get_input(self, index: Any, out: Any = None) -> Any:
-        """The value that an input was set to."""
+        """The value that an input was set to. One that was not set is zeros; ValueError where its shape is not known."""
         if self._is_weight(index) and self._weights is not None:
             return self._hand(self._replaced.get(index, self._weights.values[index]), out)
-        return self._hand(self._inputs[self._at(index)], out)
+        at = self._at(index)
+        if self._inputs[at] is None:
+            self._inputs[at] = _zeros(self._types[at])
+        if self._inputs[at] is None:
+            raise ValueError(f"the input {self._names[at]!r} was not set, and its type {self._types[at]} has no one shape")
+        return self._hand(self._inputs[at], out)
 
     def get_output(self, index: int, out: Any = None) -> Any:
-        """An output of the last run, copied to `out` if that is given."""
-        outputs = self._required()
+        """An output of the last run, copied to `out` if that is given. Before the first run it is zeros of the output's shape; RuntimeError where
+        that is not known.
+        """
+        known = self._signature() if self._outputs is None else None
+        outputs = self._required() if known is None else [_zeros(each) for each in known]
         if not 0 <= index < len(outputs):
             raise IndexError(f"output {index} of a program with {len(outputs)} outputs")
+        if outputs[index] is None:
+            raise RuntimeError(f"the program did not run yet, and output {index} has a shape that a run finds: {(known or ())[index]}")
         return self._hand(outputs[index], out)
 
     @staticmethod
@@ -179,6 +201,8 @@ class GraphModule:
         for name, value in given.items():
             self.set_input(name, value)
 
+    share_params = missing_method("GraphModule.share_params", "programs that take their weights from another one: load_params sets them, and files keep their own")
+
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)
 
@@ -197,8 +221,8 @@ class GraphModule:
     def _fill(self) -> None:
         """Zeros for inputs that were never set, so that a run can be measured. Inputs of shapes that are not known stay unset."""
         for at, (data, wanted) in enumerate(zip(self._inputs, self._types)):
-            if data is None and isinstance(wanted, _relay.TensorType) and all(isinstance(extent, int) for extent in wanted.shape):
-                self._inputs[at] = array(np.zeros(tuple(wanted.shape), "float32")).astype(wanted.dtype)
+            if data is None:
+                self._inputs[at] = _zeros(wanted)
 
 
 # Functions that scripts ask a module of an executor for.
@@ -249,6 +273,21 @@ def _require_shape(name: str, given: NDArray, wanted: _relay.TensorType) -> None
     if len(shape) != len(extents) or any(isinstance(b, int) and a != b for a, b in zip(shape, extents)):
         text = ", ".join(map(str, extents))
         raise ValueError(f"the input {name!r} takes the shape ({text}), and was given an array of shape {shape}")
+
+
+def _leaves(result: Any) -> list[Any]:
+    """The types of the outputs that a result of a type is taken apart into."""
+    return [leaf for field in result.fields for leaf in _leaves(field)] if isinstance(result, _relay.TupleType) else [result]
+
+
+def _zeros(wanted: Any) -> NDArray | None:
+    """An array of zeros of a type; None where its shape is not known."""
+    if not isinstance(wanted, _relay.TensorType) or not all(isinstance(extent, int) for extent in wanted.shape):
+        return None
+    try:
+        return array(np.zeros(tuple(wanted.shape), str(wanted.dtype)))
+    except TypeError:  # a dtype that NumPy does not have
+        return array(np.zeros(tuple(wanted.shape), "float32")).astype(wanted.dtype)
 
 
 def _flatten(result: Any) -> list[Any]:

@@ -50,7 +50,10 @@ class Report:
         return cls(**json.loads(s))
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """The calls as lines of text: the slowest first, and a line of sums, and one for each device with the time of the whole run."""
+        """The calls as lines of text: the slowest first, and a line of sums, and one for each device with the time of the whole run.
+
+        Percentages are of the whole run: what the sum lacks is the time between kernels.
+        """
         rows = sorted(self.calls, key=lambda call: -float(call.get("Duration (us)", 0))) if sort else self.calls
         width = max([len(str(call["Name"])) for call in rows], default=4)
         lines = [f"{'Name':<{width}}  {'Duration (us)':>14}  {'Percent':>8}  {'Count':>6}"]
@@ -61,8 +64,7 @@ class Report:
             lines.append(f"{'Sum':<{width}}  {total:>14.2f}  {sum(call['Percent'] for call in rows):>8.2f}  {sum(call['Count'] for call in rows):>6}")
             for device, metrics in self.device_metrics.items():
                 whole = float(metrics.get("Duration (us)", total))
-                share = 100 * whole / total if total else 0.0
-                lines.append(f"{'Total':<{width}}  {whole:>14.2f}  {share:>8.2f}  {'1':>6}  {device}")
+                lines.append(f"{'Total':<{width}}  {whole:>14.2f}  {100.0:>8.2f}  {'1':>6}  {device}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A GraphModule that measures kernels."""
+"""A GraphModule that measures kernels. What TVM's class does with nodes, this one does with kernels, each of which computes several nodes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..._absent import missing_method
 from ...runtime.module import BenchmarkResult
 from ...runtime.ndarray import require_cpu
 from ...runtime.profiling import Report, profile
@@ -14,6 +15,8 @@ from ...runtime.params import save_param_dict
 from ..graph_executor import GraphModule, _flatten
 
 __all__ = ["GraphModuleDebug", "create"]
+
+_NODES = "runs node by node: kernels compute several nodes each; debug_get_output gives the value of a node, run_individual times kernels"
 
 
 def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None) -> GraphModuleDebug:
@@ -115,6 +118,11 @@ class GraphModuleDebug(GraphModule):
             if inputs[name] is None:
                 raise ValueError(f"the input {name!r} was not set")
         return self._hand(_flatten(program(*(inputs[name] for name, _ in program.parameters)))[0], out)
+
+    execute_node = missing_method("GraphModuleDebug.execute_node", _NODES)
+    execute_next_node = missing_method("GraphModuleDebug.execute_next_node", _NODES)
+    execute_next_node_get_output = missing_method("GraphModuleDebug.execute_next_node_get_output", _NODES)
+    get_node_output = missing_method("GraphModuleDebug.get_node_output", _NODES)
 
     def exit(self) -> None:
         """Removes what was written."""

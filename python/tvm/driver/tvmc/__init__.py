@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ... import _absent
@@ -14,9 +15,15 @@ from .runner import run_module as run
 __all__ = ["TVMCException", "TVMCModel", "TVMCPackage", "TVMCResult", "compile", "load", "model", "run", "tune"]
 
 
-def tune(tvmc_model: TVMCModel, target: Any, *args: Any, **kwargs: Any) -> None:
-    """None, the path of no log: kernels are generated without schedules, so nothing can be tuned."""
-    return None
+def tune(tvmc_model: TVMCModel, target: Any = None, tuning_records: str | None = None, *args: Any, **kwargs: Any) -> str:
+    """The path of a log, `tuning_records` or a temporary file, that `compile` takes and that has nothing in it: kernels are generated without
+    schedules, so nothing can be tuned, as a warning says.
+    """
+    path = str(tuning_records or tvmc_model.default_tuning_records_path())
+    with open(path, "a", encoding="utf-8"):
+        pass
+    warnings.warn("tvmc.tune: kernels are generated without schedules, so nothing is tuned, and the log has no records", stacklevel=2)
+    return path
 
 
 def __getattr__(name: str) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import _absent, error
+from .arguments import add_refused, split_target_options, with_target_options
 from .compiler import compile_model
 from .frontends import get_frontend_names, load_model
 from .model import TVMCException, TVMCPackage
@@ -39,12 +41,24 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("-O", "--opt-level", type=int, choices=range(4), default=3, help="how much to optimise (3)")
     build.add_argument("--disabled-pass", help="passes to leave out, with commas between them")
     build.add_argument("--pass-config", action="append", metavar="NAME=VALUE", help="an option of the pass context")
-    build.add_argument("--desired-layout", help="not there: run ConvertLayout on the module")
-    build.add_argument("-f", "--output-format", choices=("so", "tar"), default="tar", help="accepted: the file is the same for all formats")
+    build.add_argument("--desired-layout", help="the layout of convolutions, NCHW or NHWC, or with that of weights NHWC:HWIO; one for each operator with commas between them")
+    build.add_argument("--desired-layout-ops", help="the operators that --desired-layout says something of, with commas between them")
+    build.add_argument("--module-name", default="default", help="a name for the compiled module (default)")
+    build.add_argument("--tuning-records", help="accepted, where the file is there: kernels are generated without schedules")
+    build.add_argument("--print-pass-times", action="store_true", help="print how long each pass takes")
+    build.add_argument("--executor", default="graph", help="accepted: there is one executor")
+    build.add_argument("--runtime", default="cpp", help="accepted: there is one runtime")
+    build.add_argument("--use-vm", action="store_true", help="accepted: there is one executor")
+    build.add_argument("-f", "--output-format", choices=("so", "tar", "mlf"), default="tar", help="accepted: the file is the same for so and tar; mlf is not there")
+    add_refused(build, "--cross-compiler", "--cross-compiler-options", "--dump-code", "--dump-offloads", "--print-ir-before", "--print-ir-after",
+                "--workspace-pools")  # fmt: skip
 
     run = commands.add_parser("run", help="run a compiled model")
     run.add_argument("FILE", help="what compile wrote")
     run.add_argument("-i", "--inputs", help="an .npz file of inputs by name; others are made up")
+    run.add_argument("--input-shapes", type=parse_shape_string, help="extents of inputs that are made up, where the program leaves them open: 'x:[1,3]'")
+    run.add_argument("--profile", action="store_true", help="print a table of kernels and their times")
+    add_refused(run, "--rpc-tracker", "--rpc-key")
     run.add_argument("-o", "--outputs", help="the .npz file to write outputs to")
     run.add_argument("--device", default="cpu", help="the device (cpu)")
     run.add_argument("--fill-mode", choices=("zeros", "ones", "random"), default="random", help="the numbers of inputs that are not given")
@@ -53,14 +67,43 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--repeat", type=int, default=1, help="how often to measure (1)")
     run.add_argument("--number", type=int, default=1, help="how many runs make one measurement (1)")
     run.add_argument("--end-to-end", action="store_true", help="measure the copies of inputs and outputs, too")
+
+    tune = commands.add_parser("tune", help="write a log without records: nothing can be tuned", add_help=False)
+    tune.add_argument("-o", "--output", "--tuning-records", required=True)
     return parser
 
 
-def _compile(args: argparse.Namespace) -> None:
+# Commands of TVM that are not there.
+_NO_COMMANDS = {"micro": "programs for microcontrollers: programs are compiled for CPUs of x86-64"}
+
+
+def _options(argv: Sequence[str], parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, dict[str, str]]:
+    """The command line, and options of targets by name. Raises TVMCException for options that are none."""
+    command = next((word for word in argv if not word.startswith("-")), None)
+    if command in _NO_COMMANDS:
+        raise NotImplementedError(f"the command {command} is not there. It needs {_NO_COMMANDS[str(command)]}")
+    if command == "tune":
+        return parser.parse_known_args(argv)[0], {}
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    inner = commands.choices.get(command)
+    known = [option for part in (parser, inner) if part is not None for action in part._actions for option in action.option_strings]
+    words, target_options = split_target_options(argv, known)
+    return parser.parse_args(words), target_options
+
+
+def _tune(args: argparse.Namespace) -> None:
+    with open(args.output, "a", encoding="utf-8"):
+        pass
+    print("tvmc tune: kernels are generated without schedules, so nothing is tuned, and the log has no records", file=sys.stderr)
+
+
+def _compile(args: argparse.Namespace, target_options: dict[str, str]) -> None:
     model = load_model(args.FILE, args.model_format, args.input_shapes)
     compile_model(
-        model, args.target, args.opt_level, package_path=args.output, disabled_pass=args.disabled_pass,
-        pass_context_configs=args.pass_config, desired_layout=args.desired_layout,
+        model, with_target_options(args.target, target_options), args.opt_level, package_path=args.output, disabled_pass=args.disabled_pass,
+        pass_context_configs=args.pass_config, desired_layout=args.desired_layout and args.desired_layout.split(","),
+        desired_layout_ops=args.desired_layout_ops and args.desired_layout_ops.split(","), tuning_records=args.tuning_records,
+        output_format=args.output_format, mod_name=args.module_name, print_pass_times=args.print_pass_times,
     )  # fmt: skip
 
 
@@ -69,10 +112,14 @@ def _run(args: argparse.Namespace) -> None:
     if args.inputs is not None:
         with np.load(args.inputs, allow_pickle=False) as arrays:
             inputs = dict(arrays)
-    result = run_module(
-        TVMCPackage(args.FILE), args.device, inputs=inputs, fill_mode=args.fill_mode, benchmark=args.print_time, repeat=args.repeat,
-        number=args.number, end_to_end=args.end_to_end,
-    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        result = run_module(
+            TVMCPackage(args.FILE), args.device, inputs=inputs, fill_mode=args.fill_mode, benchmark=args.print_time, repeat=args.repeat,
+            number=args.number, end_to_end=args.end_to_end, profile=args.profile, input_shapes=args.input_shapes,
+        )  # fmt: skip
+    for note in notes:
+        print(f"tvmc run: {note.message}", file=sys.stderr)
     if args.print_time:
         print(result.format_times())
     if args.print_top is not None:
@@ -87,9 +134,12 @@ def _main(argv: Sequence[str]) -> int:
     """The exit status of a command line: 0, 1 if it failed, 2 if it cannot be read."""
     parser = _parser()
     try:
-        args = parser.parse_args(argv)
+        args, target_options = _options(argv, parser)
     except SystemExit as end:
         return int(end.code or 0)
+    except (TVMCException, NotImplementedError) as failure:
+        print(f"tvmc: {failure}", file=sys.stderr)
+        return 2
     if args.version:
         from ... import __version__
 
@@ -99,7 +149,10 @@ def _main(argv: Sequence[str]) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
-        (_compile if args.command == "compile" else _run)(args)
+        if args.command == "compile":
+            _compile(args, target_options)
+        else:
+            (_tune if args.command == "tune" else _run)(args)
     except (TVMCException, error.TVMError, NotImplementedError, OSError, ValueError, KeyError) as failure:
         print(f"tvmc {args.command}: {failure}", file=sys.stderr)
         return 1

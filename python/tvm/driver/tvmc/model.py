@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import relay as _relay
 
+from ..._absent import missing_property
 from ...runtime.module import BenchmarkResult, Module, load_module
 from ...runtime.params import load_param_dict, save_param_dict
 
@@ -68,6 +69,10 @@ class TVMCPackage:
         self.params: dict[str, Any] = {}
         self.executor_type = "graph"
         self.type = "classic"
+
+    lib_path = missing_property("TVMCPackage.lib_path", "a library inside of the package: package_path is the one file of code and constants")
+    lib_name = missing_property("TVMCPackage.lib_name", "a library inside of the package: package_path is the one file of code and constants")
+    graph = missing_property("TVMCPackage.graph", "a graph beside the code: a compiled file has its program")
 
 
 class TVMCResult:

@@ -1,14 +1,15 @@
-"""Programs from files of other systems: ONNX. Front ends of other systems are out of scope; their exporters write ONNX."""
+"""Programs of other systems: ONNX and PyTorch. Front ends of further systems are out of scope; their exporters write ONNX."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ... import _absent
-from . import common, onnx
+from . import common, onnx, pytorch
 from .onnx import from_onnx
+from .pytorch import from_pytorch
 
-__all__ = ["common", "from_onnx", "onnx"]
+__all__ = ["common", "from_onnx", "from_pytorch", "onnx", "pytorch"]
 
 
 def __getattr__(name: str) -> Any:

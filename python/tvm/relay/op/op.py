@@ -104,6 +104,11 @@ def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int 
     return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
 
 
+def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
+    """Attaches a function that ConvertLayout asks for a call in the layouts that it is given: of attributes, arguments, types and layouts."""
+    return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
+
+
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = 10) -> Any:
     """Attaches a function of layouts."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
