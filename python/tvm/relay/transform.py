@@ -7,7 +7,7 @@ from typing import Any
 
 import relay as _relay
 from relay import transform as _passes
-from relay.transform import FunctionPass as FunctionPass, LayoutConfig as LayoutConfig, function_pass as function_pass
+from relay.transform import FunctionPass as FunctionPass, LayoutConfig as LayoutConfig
 
 from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Conv2dToSparse2, DenseToSparse as DenseToSparse
 
@@ -27,7 +27,7 @@ __all__ = [
     "OutlineCompilerFunctionsWithExistingGlobalSymbols", "PartitionGraph",
     "Conv2dToSparse", "Conv2dToSparse2", "ConvertLayout", "Defunctionalization", "DenseToSparse", "FakeQuantizationToInteger", "LayoutConfig", "Legalize", "ToCPS", "gradient", "to_cps",
     "un_cps",
-    "FoldConstant", "FoldConstantExpr", "FunctionPass", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
+    "FoldConstant", "FoldConstantExpr", "FunctionPass", "ToMixedPrecision", "FuseOps", "InferTypeLocal", "ModulePass", "Pass", "PassContext", "PassInfo",
     "FlexibleShapeDispatch", "PartialEvaluate", "PlanDevices", "PrintIR", "RemoveUnusedFunctions", "Sequential", "ToANormalFormExpr", "build_config", "function_pass", "module_pass", "recast",
 ]  # fmt: skip
 
@@ -86,10 +86,73 @@ def un_cps(func: Any) -> Any:
 
 # Passes whose options are TVM's parameters, in their order.
 for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "DivToMul", "DynamicToStatic",
-              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes", "ToMixedPrecision"):  # fmt: skip
+              "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes"):  # fmt: skip
     if _name in _passes.names():
         globals()[_name] = getattr(_passes, _name)
         __all__.append(_name)
+
+
+def function_pass(
+    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: list[str] | None = None, traceable: bool = False
+) -> Any:
+    """Makes a pass of a function ``(func, mod, ctx) -> Function``, called for each global function, or of a class with a method
+    ``transform_function(func, mod, ctx)``.
+
+    Functions with the attribute SkipOptimization, Compiler or Extern are left alone. The module is typed before the pass runs, and where it
+    changed a function, afterwards; a result that has no types is an error of the pass.
+    """
+    return _passes._decorate(_over_functions, "transform_function", pass_func, opt_level, name, required, True)
+
+
+_LEFT_ALONE = ("SkipOptimization", "Compiler", "Extern")
+
+
+def _over_functions(run: Any, name: str, opt_level: int, doc: str, required: list[str], typed: bool) -> Pass:
+    def whole(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+        given, changed = mod.copy(), {}
+        for each in mod.function_names:
+            func = mod[each]
+            if func.attrs is not None and any(func.attrs.get(key) for key in _LEFT_ALONE):
+                continue
+            made = run(func, given, ctx)
+            if not isinstance(made, _relay.Function):
+                raise TypeError(f"function pass {name} gave {type(made).__name__}, not a Function, on @{each}")
+            if not _same_parts(made, func):
+                changed[each] = made
+        if not changed:
+            return mod
+        result = mod.copy()
+        for each, made in changed.items():
+            result[each] = made
+        return _passes.create("InferType")(result)
+
+    made: Pass = _relay._core.module_pass(whole, name, opt_level, doc, required, typed)
+    return made
+
+
+def _same_parts(made: _relay.Function, func: _relay.Function) -> bool:
+    """True for the same function, taken apart and put together again."""
+    if made is func:
+        return True
+    parts = [made.body, made.ret_type, *made.params, *made.type_params], [func.body, func.ret_type, *func.params, *func.type_params]
+    same = len(parts[0]) == len(parts[1]) and all(a is b for a, b in zip(*parts))
+    return same and (made.attrs is func.attrs or dict(made.attrs or {}) == dict(func.attrs or {}))
+
+
+def _then_typed(rest: Pass) -> Pass:
+    """A pass of the library whose result is typed where it changed something."""
+
+    def run(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
+        made = rest(mod)
+        return made if made is mod else _passes.create("InferType")(made)
+
+    result: Pass = _passes.module_pass(run, opt_level=rest.info.opt_level, name=rest.info.name, required=list(rest.info.required), typed=True)
+    return result
+
+
+def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> Pass:  # noqa: N802
+    """Computes on narrower floats where a table of operators allows it."""
+    return _then_typed(_passes.create("ToMixedPrecision", mixed_precision_type=mixed_precision_type, missing_op_mode=missing_op_mode))
 
 
 def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
@@ -256,8 +319,8 @@ def MergeComposite(pattern_table: Any) -> Pass:  # noqa: N802
 
 def AnnotateTarget(targets: Any, include_non_call_ops: bool = True) -> Pass:  # noqa: N802
     """Annotates calls whose operator has an attribute ``target.NAME`` that says so, and calls of functions ``Composite="NAME.…"``."""
-    return _passes.AnnotateTarget([targets] if isinstance(targets, str) else [str(target) for target in targets], include_non_call_ops,
-                                  lookup=lambda op, key: op.get_attr(key))
+    return _then_typed(_passes.AnnotateTarget([targets] if isinstance(targets, str) else [str(target) for target in targets], include_non_call_ops,
+                                              lookup=lambda op, key: op.get_attr(key)))
 
 
 def MergeCompilerRegions() -> Pass:  # noqa: N802
