@@ -146,9 +146,10 @@ void add_note(nb::handle exception, const std::string& text) {
   if (!nb::hasattr(exception, "add_note")) return;
   // For a pass in a pass, only the innermost gives the help.
   size_t help = text.find("\nhelp: ");
-  bool helped = nb::hasattr(exception, "__notes__") &&
-                nb::cast<std::string>(nb::str(exception.attr("__notes__"))).find("help: ") !=
-                    std::string::npos;
+  // As a handle: nb::str of an attribute takes texts alone.
+  const nb::object notes = nb::getattr(exception, "__notes__", nb::none());
+  const bool helped =
+      nb::cast<std::string>(nb::str(nb::handle(notes))).find("help: ") != std::string::npos;
   exception.attr("add_note")(helped ? text.substr(0, help) : text);
 }
 

@@ -60,6 +60,15 @@ AttrsRef op_attrs(const Operator* op, nb::handle given) {
   }
 }
 
+const AttrsSchema* schema_of_type(const Name& type_key) {
+  if (type_key == attrs_schema<DictAttrs>().name) return &attrs_schema<DictAttrs>();
+  for (const Operator* op : all_ops()) {
+    if (op->attrs_schema() != nullptr && op->attrs_schema()->name == type_key)
+      return op->attrs_schema();
+  }
+  throw nb::value_error(("no operator has attributes of type " + type_key.str()).c_str());
+}
+
 AttrsRef attrs_of_type(const Name& type_key, nb::dict given) {
   for (const Operator* op : all_ops()) {
     if (op->attrs_schema() != nullptr && op->attrs_schema()->name == type_key)

@@ -1,5 +1,6 @@
 // Operators that Python declares: relation, definition and gradient are Python functions.
 #include <bindings/arrays.h>
+#include <bindings/attrs.h>
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
 #include <bindings/computations.h>
@@ -396,19 +397,21 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
 
 /// All but the definition of an operator that a script declares bit by bit.
 void amend_from_python(nb::handle which, const std::string& doc, const std::vector<Spec>& inputs,
-                       nb::object relation, int level, bool pure) {
+                       const std::optional<Name>& attrs_type, nb::object relation, int level,
+                       bool pure) {
   const Operator* op = operator_of(which);
   Functions& functions = Functions::instance();
   if (!functions.declared.contains(op))
     throw nb::value_error((op->name().str() + " was not declared by Python").c_str());
+  const AttrsSchema* schema = attrs_type ? schema_of_type(*attrs_type) : nullptr;
   const Relation* shared = nb::isinstance<nb::str>(relation)
-                               ? shared_relation(nb::cast<std::string>(relation), nullptr)
+                               ? shared_relation(nb::cast<std::string>(relation), schema)
                                : nullptr;
   std::vector<ValueSpec> specs;
   for (const Spec& input : inputs) specs.push_back(spec_of(input));
   ComputeFn compute = op->compute();
   amend_op(op, [&](OpBuilder& builder) {
-    builder.doc(doc).level(level).compute(std::move(compute));
+    builder.doc(doc).level(level).attrs(schema).compute(std::move(compute));
     for (size_t i = 0; i < inputs.size(); ++i)
       builder.input(Name(std::get<0>(inputs[i])), std::get<1>(inputs[i]), specs[i]);
     if (!pure) builder.impure();
@@ -432,7 +435,7 @@ void bind_registration(nb::module_& m) {
         nb::arg("gradient").none(), nb::arg("level"), nb::arg("pure"),
         "Declares an operator; relay.op.register is the public form.");
   m.def("amend_op", &amend_from_python, nb::arg("op"), nb::arg("doc"), nb::arg("inputs"),
-        nb::arg("relation"), nb::arg("level"), nb::arg("pure"),
+        nb::arg("attrs_type").none(), nb::arg("relation"), nb::arg("level"), nb::arg("pure"),
         "Declares all of an operator of Python's but its definition anew, in place.");
   m.def(
       "set_gradient",

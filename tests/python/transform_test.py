@@ -287,6 +287,20 @@ def test_exceptions_say_pass_and_function(mod):
         assert caught.value.__notes__[0].startswith("in pass FailsToo\nhelp: ")
 
 
+def test_an_exception_that_has_notes_already_arrives_as_it_is(mod):
+    @transform.module_pass(opt_level=0, name="Fails")
+    def fails(module, context):
+        error = KeyError("boom")
+        if hasattr(error, "add_note"):
+            error.add_note("help: of the script")
+        raise error
+
+    with pytest.raises(KeyError, match="boom") as caught:
+        fails(mod)
+    if hasattr(caught.value, "__notes__"):
+        assert caught.value.__notes__ == ["help: of the script", "in pass Fails"]
+
+
 def test_exceptions_are_collected_on_request(mod):
     class Own(Exception):
         pass

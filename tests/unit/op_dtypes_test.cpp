@@ -144,7 +144,7 @@ void run_cases(std::vector<Case>& cases) {
   if (cases.empty()) return;
   Module module;
   std::vector<Name> names;
-  std::vector<Program> programs;
+  std::vector<SampleProgram> programs;
   for (size_t i = 0; i < cases.size(); ++i) {
     programs.push_back(program_of(cases[i].changed));
     names.emplace_back("f" + std::to_string(i));
@@ -159,7 +159,7 @@ void run_cases(std::vector<Case>& cases) {
         outcome([&] { return evaluate_function(module, names[i], programs[i].arguments); });
     Outcome original;
     if (cases[i].original.op != nullptr) {
-      Program program = program_of(cases[i].original);
+      SampleProgram program = program_of(cases[i].original);
       original = outcome([&] {
         Module other;
         other.add_function("main", program.function);

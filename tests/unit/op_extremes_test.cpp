@@ -64,7 +64,7 @@ bool accepted(const Sample& sample, Name name, const AttrValue& value) {
 }
 
 void run(const Sample& sample) {
-  Program program = program_of(sample);
+  SampleProgram program = program_of(sample);
   Module module;
   module.add_function("main", program.function);
   try {

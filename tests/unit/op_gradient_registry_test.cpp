@@ -54,7 +54,7 @@ Module with_gradient(const FunctionRef& function) {
 TEST(OpGradientRegistry, EachOperatorHasOneOrSaysWhyNot) {
   std::map<std::string, int> seen;
   each_sample([&](const Sample& sample) {
-    const Program program = program_of(sample);
+    const SampleProgram program = program_of(sample);
     Module module;
     module.add_function("main", program.function);
     infer_types_or_throw(module);

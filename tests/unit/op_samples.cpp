@@ -136,7 +136,7 @@ Sample with_attribute(const Sample& sample, Name name, AttrValue value) {
   return result;
 }
 
-Program program_of(const Sample& sample) {
+SampleProgram program_of(const Sample& sample) {
   std::vector<VarRef> params;
   std::vector<ExprRef> args;
   std::vector<Value> given;

@@ -30,11 +30,11 @@ void each_sample(const std::function<void(const Sample&)>& visit);
 Sample with_attribute(const Sample& sample, Name name, AttrValue value);
 
 /// A program that makes the call, and its arguments.
-struct Program {
+struct SampleProgram {
   FunctionRef function;
   std::vector<Value> arguments;
 };
-Program program_of(const Sample& sample);
+SampleProgram program_of(const Sample& sample);
 
 /// Why inference refuses the call; empty if it does not.
 std::string refusal_of(const Sample& sample);

@@ -267,15 +267,15 @@ def _declare(
 
 
 def _amend(
-    name: str, *, inputs: Sequence[Input], relation: Callable[..., Any] | str, level: int, pure: bool, doc: str
+    name: str, *, inputs: Sequence[Input], attrs_type: str | None, relation: Callable[..., Any] | str, level: int, pure: bool, doc: str
 ) -> None:
-    """Says anew, in place, what an operator without attributes is: those who hold it see the new declaration.
+    """Says anew, in place, what an operator is: those who hold it see the new declaration. `attrs_type`: the type of its attributes by name.
 
     For operators that a script declares bit by bit, before anybody uses them. The definition stays.
     """
     declared = _declared[name]
     relation_call = relation if isinstance(relation, str) else _adapted(name, "relation", relation, "call", list(inputs), {})
-    _core.amend_op(declared.op, doc, [_spec(one) for one in inputs], relation_call, level, pure)
+    _core.amend_op(declared.op, doc, [_spec(one) for one in inputs], attrs_type, relation_call, level, pure)
     declared.function = _make_function(declared.op, _core.op_info(declared.op))
 
 

@@ -265,5 +265,21 @@ def test_gradients_that_scripts_register_are_used(fresh):
         relay.op.op.register_gradient("nn.softmax", lambda orig, grad: [grad])
     with pytest.raises(TypeError, match="the gradient of exp is a function, not int"):
         relay.op.op.register_gradient("exp", 3)
-    with pytest.raises(NotImplementedError, match="Op.set_attrs_type_key is not there. It needs: attribute types"):
+    with pytest.raises(ValueError, match="no operator has attributes of type CustomAttrs"):
         fresh("custom.attributes").set_attrs_type_key("CustomAttrs")
+
+
+@pytest.mark.parametrize("key, given", [("DictAttrs", {"axis": [0, 1], "word": "sum"}), ("relay.attrs.SoftmaxAttrs", {"axis": 0})])
+def test_attributes_of_an_operator_declared_bit_by_bit(fresh, key, given):
+    name = "custom.typed_" + key.rpartition(".")[2]
+    op = fresh(name)
+    op.set_attrs_type_key(key)
+    op.set_num_inputs(1)
+    seen = []
+    op.add_type_rel(name + "Rel", lambda types, attrs: seen.append({k: attrs[k] for k in given}) or types[0])
+    x = relay.var("x", shape=(2, 3))
+    func = relay.Function([x], relay.Call(op, [x], tvm.ir.make_node(key, **given)))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    assert mod["main"].body.checked_type == relay.TensorType((2, 3), "float32") and seen
+    assert [int(n) for n in seen[0]["axis"]] == given["axis"] if key == "DictAttrs" else seen[0] == given
+    assert tvm.ir.structural_equal(mod, tvm.relay.parse(mod.astext()))

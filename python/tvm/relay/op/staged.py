@@ -13,8 +13,6 @@ import relay
 from relay import Op, Type
 from relay.op import registration
 
-from ..._absent import missing_method
-
 
 @dataclasses.dataclass
 class Staged:
@@ -24,6 +22,7 @@ class Staged:
     doc: str
     num_inputs: int | None = None
     arguments: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    attrs_type: str | None = None
     relation: str | Callable[..., Type | None] | None = None
     stateful: bool = False
     level: int = 10
@@ -37,7 +36,7 @@ class Staged:
         docs = dict(self.arguments)
         return [relay.op.Input(name, docs.get(name, "")) for name in names]
 
-    def type_of(self, call: Any, *types: Type) -> Type | None:
+    def type_of(self, call: Any, *types: Type, **attrs: Any) -> Type | None:
         """The type of a call's result, by the script's function."""
         if self.relation is None:
             raise ValueError(f"{self.name} has no type relation: relay.op.get({self.name!r}).add_type_rel gives it one")
@@ -47,7 +46,7 @@ class Staged:
     def declare(self) -> None:
         """Makes it the operator of its name."""
 
-        def kernel(*_: Any) -> Any:
+        def kernel(*_: Any, **attrs: Any) -> Any:
             raise NotImplementedError(f"{self.name} has no definition: declare it by register of the package relay to run it")
 
         made = relay.op.register(self.name, inputs=self.inputs(), relation=self.type_of, kernel=kernel, level=self.level, doc=self.doc)
@@ -58,7 +57,8 @@ class Staged:
         """Says anew what it is."""
         relation = self.relation if isinstance(self.relation, str) else self.type_of
         registration._amend(
-            self.name, inputs=self.inputs(), relation=relation, level=self.level, pure=not self.stateful, doc=self.doc
+            self.name, inputs=self.inputs(), attrs_type=self.attrs_type, relation=relation, level=self.level, pure=not self.stateful,
+            doc=self.doc,
         )
 
 
@@ -111,7 +111,12 @@ def set_support_level(self: Op, level: int) -> None:
     record.amend()
 
 
-set_attrs_type_key = missing_method(
-    "Op.set_attrs_type_key",
-    "attribute types that C++ has registered; relay.op.register of the package relay declares an operator with attributes",
-)
+def set_attrs_type_key(self: Op, key: str) -> None:
+    """The type of its attributes: ``DictAttrs``, or that of an operator's, such as ``relay.attrs.SoftmaxAttrs``. Raises ValueError for others."""
+    record = staged(self)
+    old, record.attrs_type = record.attrs_type, key
+    try:
+        record.amend()
+    except ValueError:
+        record.attrs_type = old
+        raise
