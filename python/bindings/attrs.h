@@ -15,10 +15,10 @@ std::vector<NamedAttr> named_attrs_of(
     nb::dict given, const std::function<std::string(Name name, nb::handle value)>& what);
 /// Free-form attributes from a dictionary. Raises TypeError.
 AttrsRef dict_attrs_of(nb::dict given);
-/// Attributes by the name of their type, as calls of some operator have them.
-/// That of the attributes of an operator, by the name of their type, or of a dictionary, by
-/// `DictAttrs`. Throws ValueError.
+/// The type of an operator's attributes by its name; that of dictionaries is `DictAttrs`. Raises
+/// ValueError for another name.
 const AttrsSchema* schema_of_type(const Name& type_key);
+/// Attributes by the name of their type, as calls of some operator have them.
 AttrsRef attrs_of_type(const Name& type_key, nb::dict given);
 /// The possible values of an attribute, for messages.
 constexpr const char* kAttrValues =

@@ -280,7 +280,7 @@ const DynamicSchema* schema_of(Name name, const std::vector<AttrSpec>& specs) {
   return &make_dynamic_schema(name, std::move(attrs));
 }
 
-const Relation* shared_relation(const std::string& name, const DynamicSchema* schema) {
+const Relation* shared_relation(const std::string& name, const AttrsSchema* schema) {
   const Relation* relation = find_relation(Name(name));
   if (relation == nullptr || relation->form == Relation::Form::kDType)
     throw nb::value_error(("there is no relation " + name).c_str());

@@ -110,6 +110,7 @@ std::optional<Json> kind(const TypeRef& type, const Module& module) {
     case Kind::kTypeData:
       return 6;
     case Kind::kShape:
+    case Kind::kNumber:
       break;
   }
   return std::nullopt;
