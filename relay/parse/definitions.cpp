@@ -520,7 +520,7 @@ void Parser::check_globals() {
     std::string name(name_of(symbol));
     auto diagnostic = Diagnostic::error("unknown global @" + name, where).of_rule("N2");
     suggest(diagnostic, name, candidates, "@");
-    if (suggest_import(diagnostic, name)) report(std::move(diagnostic));
+    if (suggest_import(diagnostic, name, Defined::kFunction)) report(std::move(diagnostic));
   }
 }
 

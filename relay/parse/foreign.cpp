@@ -223,7 +223,7 @@ std::optional<Diagnostic> Parser::unknown_callee(const Token& word) {
   }
   if (upper) {
     size_t notes = diagnostic.notes.size();
-    if (!suggest_import(diagnostic, name)) return std::nullopt;
+    if (!suggest_import(diagnostic, name, Defined::kConstructor)) return std::nullopt;
     if (diagnostic.notes.size() > notes) return diagnostic;
   }
   std::vector<std::string> candidates;
@@ -236,21 +236,18 @@ std::optional<Diagnostic> Parser::unknown_callee(const Token& word) {
   return diagnostic;
 }
 
-bool Parser::suggest_import(Diagnostic& diagnostic, std::string_view name) {
+bool Parser::suggest_import(Diagnostic& diagnostic, std::string_view name, Defined what) {
   // A file also has what it imports, so the smallest one is where the name comes from.
   std::string_view best;
   size_t fewest = std::numeric_limits<size_t>::max();
   for (const StandardFile& file : standard_files()) {
     if (file.text.find(name) == std::string_view::npos) continue;
     const Module module = standard_module(file.name);
-    const auto& functions = module.functions();
-    const bool defined = std::any_of(functions.begin(), functions.end(),
-                                     [&](const auto& entry) { return entry.name.view() == name; });
-    if (!defined && module.constructor(Name(name)) == nullptr &&
-        module.type_data(Name(name)) == nullptr)
-      continue;
-    if (functions.size() >= fewest) continue;
-    fewest = functions.size();
+    const bool defined = what == Defined::kFunction      ? module.function(Name(name)) != nullptr
+                         : what == Defined::kConstructor ? module.constructor(Name(name)) != nullptr
+                                                         : module.type_data(Name(name)) != nullptr;
+    if (!defined || module.functions().size() >= fewest) continue;
+    fewest = module.functions().size();
     best = file.name.substr(0, file.name.rfind('.'));
   }
   if (best.empty()) return true;

@@ -139,7 +139,7 @@ PatternRef Parser::parse_pattern(std::vector<Token>& names, std::vector<VarRef>&
           candidates.push_back(constructor->name().str());
         suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
         if (!lost_constructors_.contains(name.symbol) &&
-            suggest_import(diagnostic, name_of(name.symbol)))
+            suggest_import(diagnostic, name_of(name.symbol), Defined::kConstructor))
           report(std::move(diagnostic));
         return Pattern::wildcard(span_from(begin));
       }

@@ -460,7 +460,8 @@ class Parser {
   bool suggest_dtype(Diagnostic& diagnostic, const Token& name) const;
   /// Adds the file of the standard library that defines an unknown name, if there is one. False if
   /// an error before this one asks for the same import: then there is nothing to report.
-  bool suggest_import(Diagnostic& diagnostic, std::string_view name);
+  enum class Defined { kFunction, kConstructor, kType };
+  bool suggest_import(Diagnostic& diagnostic, std::string_view name, Defined what);
   /// A name that was unknown, if it is bound further down.
   void note_late_binding(const Local& local);
 

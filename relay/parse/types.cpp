@@ -141,7 +141,8 @@ void Parser::fail_unknown_type(const Token& name) {
   for (const TypeName& type : type_names_) candidates.emplace_back(name_of(type.symbol));
   for (DType dtype : kAllDTypes) candidates.emplace_back(dtype.name());
   suggest(diagnostic, std::string(name_of(name.symbol)), candidates);
-  if (suggest_import(diagnostic, name_of(name.symbol))) report(std::move(diagnostic));
+  if (suggest_import(diagnostic, name_of(name.symbol), Defined::kType))
+    report(std::move(diagnostic));
   throw SyntaxError();
 }
 
