@@ -71,5 +71,20 @@ TEST(ImportOnnxHostile, EmptyAndHuge) {
             "Reshape of \"y\": the shape has an entry beyond 2^60");
 }
 
+// Also where the elements are known, which then are taken from other places.
+TEST(ImportOnnxHostile, Permutations) {
+  auto transposed = [](const std::vector<int64_t>& perm) {
+    return problem(onnx_node("Transpose", {"s"}, {"y"}, {onnx_ints_attr("perm", perm)}), {}, 21,
+                   {onnx_ints("s", {5, 6, 7, 8})});
+  };
+  EXPECT_EQ(transposed({0, 1}), "Transpose of \"y\": transpose: axes has 2 entries for rank 1");
+  EXPECT_EQ(transposed({}), "Transpose of \"y\": transpose: axes has 0 entries for rank 1");
+  EXPECT_EQ(transposed({1}), "Transpose of \"y\": perm entry 1 is out of range for rank 1");
+  EXPECT_EQ(transposed({-1}), "");
+  EXPECT_EQ(problem(onnx_node("Transpose", {"x"}, {"y"}, {onnx_ints_attr("perm", {1, 1})}),
+                    {{"x", {2, 3}}}),
+            "Transpose of \"y\": perm names an axis twice");
+}
+
 }  // namespace
 }  // namespace relay::import_onnx_hostile_test

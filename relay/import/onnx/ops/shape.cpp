@@ -202,10 +202,16 @@ Values convert_transpose(NodeContext& node) {
   std::vector<int64_t> axes(x.rank());
   for (size_t k = 0; k < axes.size(); ++k) axes[k] = static_cast<int64_t>(axes.size() - 1 - k);
   axes = node.attr_ints("perm", axes);
+  node.require(axes.size() == x.rank(), "transpose: axes has " + std::to_string(axes.size()) +
+                                            " entries for rank " + std::to_string(x.rank()));
+  for (int64_t& axis : axes) axis = node.axis(axis, x.rank(), "perm entry");
+  std::vector<int64_t> sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  node.require(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
+               "perm names an axis twice");
   GraphValue result = node.transpose(x, axes);
   const auto places = all_places(x);
   if (!places) return {result};
-  for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(axes.size()) : axis;
   auto known = fold_places(node, x, *places, axes, [&] { return result; });
   return {known ? *known : result};
 }
