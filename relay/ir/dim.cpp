@@ -398,9 +398,22 @@ std::optional<std::pair<Dim, Dim>> halves(DimOp op, Dim d) {
     if (chosen == nullptr || turns) chosen = &part;
   }
   if (chosen == nullptr) return std::nullopt;
-  const Dim scale(chosen->coefficient), rest = d - scale * chosen->atom;
   const DimTerm& inner = chosen->atom.term();
-  return std::pair(rest + scale * inner.lhs, rest + scale * inner.rhs);
+  try {
+    const Dim scale(chosen->coefficient), rest = d - scale * chosen->atom;
+    return std::pair(rest + scale * inner.lhs, rest + scale * inner.rhs);
+  } catch (const DimRangeError&) {
+    return std::nullopt;
+  }
+}
+
+bool is_multiple(Dim d) {
+  if (!is_op(d, DimOp::kLinear)) return false;
+  const auto& parts = d.term().parts;
+  return std::any_of(parts.begin(), parts.end(), [](const Part& part) {
+    return (is_op(part.atom, DimOp::kMin) || is_op(part.atom, DimOp::kMax)) &&
+           part.coefficient != 1 && part.coefficient != -1;
+  });
 }
 
 // True if a is no less than b whatever the extents are; an extremum is one of its operands.
@@ -418,11 +431,12 @@ bool at_least(Dim a, Dim b) {
   return any && (at_least(a, any->first) || at_least(a, any->second));
 }
 
-// The operands whose extremum a term is. False if there are too many of them.
+// The operands whose extremum a term is. False if there are too many of them. A multiple of an
+// extremum stays: 64 * n may leave 64 bits where 64 * min(2, n) does not.
 bool operands_of(DimOp op, Dim d, std::vector<Dim>& out) {
   constexpr size_t kMost = 8;
-  if (auto both = halves(op, d))
-    return operands_of(op, both->first, out) && operands_of(op, both->second, out);
+  const auto both = is_multiple(d) ? std::nullopt : halves(op, d);
+  if (both) return operands_of(op, both->first, out) && operands_of(op, both->second, out);
   out.push_back(d);
   return out.size() <= kMost;
 }
