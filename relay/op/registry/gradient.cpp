@@ -130,7 +130,10 @@ struct Plain {
 ExprRef with_shape(const ExprRef& value, const TypeRef& type, bool reshaped) {
   if (!reshaped) return value;
   ReshapeAttrs attrs;
-  for (Dim dim : type->as<TensorType>()->dims()) attrs.newshape.value.push_back(dim.as_int());
+  for (Dim dim : type->as<TensorType>()->dims()) {
+    attrs.newshape.value.push_back(dim.as_int());
+    attrs.allowzero |= dim.is_int(0);
+  }
   return call_op("reshape", {value}, Attrs::make(attrs));
 }
 
@@ -143,8 +146,12 @@ bool is_copy(const te::Map& map, const te::ScalarNode& value, const te::TensorIn
     if (!axis.extent.is_int(1)) axes.push_back(&axis);
   size_t next = 0;
   for (size_t d = 0; d < value.args.size(); ++d) {
-    if (from.dims[d].is_int(1)) continue;
     const te::ScalarNode& at = *value.args[d];
+    if (from.dims[d].is_int(1)) {
+      // A computed index may lie outside, where there is another value.
+      if (at.kind == te::ScalarKind::kIndex || value.bounds == te::Bounds::kProven) continue;
+      return false;
+    }
     if (next == axes.size() || at.kind != te::ScalarKind::kIndex || at.axis != axes[next]->id ||
         !(from.dims[d] == axes[next]->extent))
       return false;
