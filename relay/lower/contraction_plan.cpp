@@ -545,9 +545,13 @@ class Planner {
   // panels, as many as stay in the second cache.
   bool shares_rows() const {
     return plan_.copies_lhs() && plan_.copies_rhs() && !plan_.transpose && plan_.group == 1 &&
+           std::all_of(plan_.folded.axes.begin(), plan_.folded.axes.end(),
+                       [](const te::Axis& axis) { return axis.extent.is_int(); }) &&
            plan_.folded.extent.is_int() && plan_.panels.pieces.is_int() &&
            plan_.row_tiles.pieces.is_int();
   }
+
+  static constexpr int64_t kFewRows = 96, kFewTasks = 4;
 
   // Panels that are multiplied by the same copies of rows, over so many steps of k that their sums
   // may wait in scratch.
@@ -556,7 +560,12 @@ class Planner {
     const int64_t pieces = std::max<int64_t>(1, plan_.panels.pieces.as_int());
     const int64_t steps = std::clamp<int64_t>(plan_.folded.extent.as_int(), 1, kFewSteps);
     const int64_t most = std::clamp<int64_t>(panel_bytes() / (steps * row_bytes), 1, pieces);
-    const int64_t blocks = (pieces + most - 1) / most;
+    // Few rows in few batches are too few tasks for several threads.
+    const int64_t rows = plan_.row_tiles.size * plan_.row_tiles.pieces.as_int();
+    const int64_t batch = plan_.batch.extent.is_int() ? plan_.batch.extent.as_int() : kFewTasks;
+    const int64_t others = std::clamp<int64_t>(batch, 1, kFewTasks) * (1 + rows / kFewRows);
+    const int64_t least = std::clamp<int64_t>(kFewTasks / others, 1, pieces);
+    const int64_t blocks = std::max((pieces + most - 1) / most, least);
     return (pieces + blocks - 1) / blocks;
   }
 
@@ -576,7 +585,7 @@ class Planner {
 
   // Passes over k in which several panels read the same copies of rows.
   void choose_shared_passes() {
-    constexpr int64_t kTasks = 16, kFewRows = 96, kMostRows = 512;
+    constexpr int64_t kTasks = 16, kMostRows = 512;
     const int64_t row_bytes = plan_.panel_columns() * plan_.element_bytes;
     const int64_t k = plan_.folded.extent.as_int();
     plan_.panels_in_block = shared_panels(row_bytes);
