@@ -13,8 +13,8 @@ namespace relay {
 inline constexpr const char* kResultNames = "output_tensor_names";
 
 /// The names that a function's attributes give its results. Empty where they give none that a
-/// client can tell the results by: another number of them, one that is empty, or two that are
-/// equal.
+/// client can tell the results by: another number of them, two that are equal, or one that is
+/// empty, longer than 1,000 bytes, not UTF-8 or has control characters.
 std::vector<std::string> result_names(const AttrsRef& attrs, size_t count);
 /// The attributes of a function that returns something else.
 AttrsRef without_result_names(const AttrsRef& attrs);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <relay/ir/result_names.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
 #include <relay/ir/visit.h>
@@ -226,8 +227,8 @@ class CpsConverter {
     std::vector<VarRef> params = function.params();
     params.push_back(continuations_[region]);
     return make_function(std::move(params), make_region(region), result ? answer_ : TypeRef(),
-                         std::move(type_params), constraints_of(function), function.attrs(),
-                         function.span());
+                         std::move(type_params), constraints_of(function),
+                         without_result_names(function.attrs()), function.span());
   }
 
   // The code of a region: what its steps bind, from the last to the first, around the call of the

@@ -242,6 +242,10 @@ TEST(IrAttrs, ResultNamesCountOnlyIfTheyTellResultsApart) {
   EXPECT_EQ(names(AttrValue::List{"a", ""}, 2), Names{});
   EXPECT_EQ(names(AttrValue::List{"a", 1}, 2), Names{});
   EXPECT_EQ(names("a", 1), Names{});
+  EXPECT_EQ(names(AttrValue::List{"ü"}, 1), Names{"ü"});
+  for (const std::string& bad :
+       {std::string("\xff"), std::string("a\0b", 3), std::string("a\nb"), std::string(1001, 'a')})
+    EXPECT_EQ(names(AttrValue::List{bad}, 1), Names{}) << bad;
   EXPECT_EQ(result_names({}, 1), Names{});
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -84,12 +85,16 @@ size_t result_count(const Value& result) { return result.is_tuple() ? result.fie
 void save_result(const Value& result, const std::vector<std::string>& names,
                  const std::string& path) {
   NamedArrays outputs;
-  if (names.size() != result_count(result)) {
+  if (names.size() == result_count(result)) {
+    for (size_t i = 0; i < names.size(); ++i)
+      collect_outputs(result.is_tuple() ? result.field(i) : result, names[i], outputs);
+  }
+  std::set<std::string> distinct;
+  for (const auto& [name, array] : outputs) distinct.insert(name);
+  // Parts of a result may have the name of another one, and one name belongs to .safetensors.
+  if (outputs.empty() || distinct.size() < outputs.size() || distinct.contains("__metadata__")) {
+    outputs.clear();
     collect_outputs(result, "output", outputs);
-  } else if (!result.is_tuple()) {
-    collect_outputs(result, names[0], outputs);
-  } else {
-    for (size_t i = 0; i < names.size(); ++i) collect_outputs(result.field(i), names[i], outputs);
   }
   save_params(path, outputs);
 }

@@ -1,7 +1,9 @@
 // Checks an executable before any part of it is used.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include <relay/vm/machine/verify_parts.h>
 
@@ -318,6 +320,24 @@ class TypeVerifier {
 
 }  // namespace
 
+namespace {
+
+// Clients tell results by their names.
+void verify_results(const Entry& entry, const std::string& where) {
+  if (entry.results.empty()) return;
+  const TypeInfo& type = entry.result.type;
+  const size_t wanted = type.kind == TypeInfo::Kind::kTuple ? type.fields.size() : 1;
+  if (entry.results.size() != wanted) refuse(where, "it names another number of results");
+  std::set<std::string_view> names;
+  for (const Entry::Result& result : entry.results) names.insert(result.name);
+  if (names.size() != wanted && !(names.size() == 1 && names.begin()->empty()))
+    refuse(where, "two results have one name");
+  if (wanted > 1 && names.size() == wanted && names.contains(""))
+    refuse(where, "a result has no name");
+}
+
+}  // namespace
+
 void verify(const Executable& executable) {
   if (executable.positions.empty()) refuse("positions", "the unknown one is missing");
   for (const Value& constant : executable.constants) {
@@ -361,6 +381,7 @@ void verify(const Executable& executable) {
     TypeVerifier types(executable, entry.params, where);
     types.run();
     types.part(entry.result);
+    verify_results(entry, where);
   }
 }
 
