@@ -6,7 +6,9 @@
 #include <relay/op/registry/facts.h>
 #include <relay/op/registry/forms.h>
 #include <relay/op/registry/integer_form.h>
+#include <relay/program/call_graph.h>
 #include <relay/program/cost.h>
+#include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/quantize/quantize.h>
@@ -16,6 +18,12 @@ namespace {
 
 // How quantised numbers go through a call.
 enum class Role : uint8_t { kConvolution, kProduct, kSum, kPasses, kOther };
+
+// Dequantised numbers are of this dtype.
+bool is_float32(const Type* type) {
+  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+  return tensor != nullptr && tensor->dtype() == kFloat32;
+}
 
 // From what the operator computes.
 Role role_of(const Expr* expr) {
@@ -30,13 +38,21 @@ Role role_of(const Expr* expr) {
     default:
       return Role::kOther;
   }
+  if (!is_float32(expr->type())) return Role::kOther;
   if (cost_of(*call).macs == Dim(0)) return Role::kSum;
   for (size_t i = 0; i < call->num_inputs(); ++i) {
-    const auto* tensor = call->input(i)->as<TensorType>();
-    if (tensor == nullptr || !tensor->dtype().is_float()) return Role::kOther;
+    if (!is_float32(call->input(i).get())) return Role::kOther;
   }
   // Those of convolutions name the layouts of their operands.
   return layout_rule(*call) == LayoutRule::kNamed ? Role::kConvolution : Role::kProduct;
+}
+
+bool has_negative(const NDArray& array) {
+  const NDArray values = array.cast(kFloat64).contiguous();
+  for (int64_t i = 0; i < values.size(); ++i) {
+    if (values.data<double>()[i] < 0) return true;
+  }
+  return false;
 }
 
 // Knows what comes of integers: the results of convolutions and products that are quantised, and
@@ -144,7 +160,8 @@ class Annotator final : public IntegerFlow {
     return rebuild(&call, points);
   }
   ExprRef hinted(const Call& call, std::span<const ExprRef> operands) override {
-    return point(operands[1], call.span());
+    // A hint of the program's own may stand at any number.
+    return is_float32(call.type()) ? point(operands[1], call.span()) : operands[1];
   }
   // An operand as integers and back; each operand once.
   ExprRef point(const ExprRef& operand, Span span) {
@@ -152,11 +169,15 @@ class Annotator final : public IntegerFlow {
     if (!fresh) return made->expr;
     const QuantizedKind kind =
         operand->is<Constant>() ? QuantizedKind::kWeight : QuantizedKind::kInput;
+    const DType dtype =
+        kind == QuantizedKind::kWeight ? options().weight_dtype : options().input_dtype;
+    if (const auto* weight = operand->as<Constant>(); weight != nullptr && dtype == kUInt8) {
+      if (has_negative(weight->data()))
+        throw Error("a constant with negative numbers cannot be uint8 (option dtype_weight)", span);
+    }
     VarRef scale = make_scale(kind, scales_.size());
     scales_.push_back(scale);
     ExprRef zero = make_constant(NDArray::scalar<int32_t>(0));
-    const DType dtype =
-        kind == QuantizedKind::kWeight ? options().weight_dtype : options().input_dtype;
     Affine form{scale, zero, dtype};
     ExprRef result = dequantized_from(quantized_as(operand, form, span), form, span);
     *points_.find(operand.get()) = {operand, result};
@@ -170,6 +191,18 @@ class Annotator final : public IntegerFlow {
   std::vector<VarRef> scales_;
   PointerMap<Expr, Point> points_;
 };
+
+// Callers know nothing of parameters for scales.
+void check_is_not_called(const Module& module, const Module::FunctionEntry& entry) {
+  const CallGraph graph(module);
+  for (const auto& [name, function] : module.functions()) {
+    if (std::ranges::find(graph.callees(name), entry.name) == graph.callees(name).end()) continue;
+    throw Error("@" + entry.name.str() + " is called by " +
+                    (name == entry.name ? "itself" : "@" + name.str()) +
+                    ", so it cannot be quantised",
+                entry.function->span());
+  }
+}
 
 }  // namespace
 
@@ -192,6 +225,7 @@ Module annotate_quantized(const Module& module, const Quantization& options) {
   Annotator annotator(options);
   ExprRef body = annotator.run(entry->function->body());
   if (annotator.scales().empty()) return module;
+  check_is_not_called(marked, *entry);
   std::vector<VarRef> params = entry->function->params();
   params.insert(params.end(), annotator.scales().begin(), annotator.scales().end());
   Module result = marked;

@@ -40,8 +40,9 @@ double scale_of(const Expr* operand, QuantizedKind kind, const Quantization& opt
   if (weight == nullptr) return options.global_scale / levels;
   const std::optional<double> most = greatest(weight->data());
   if (!most) return 1 / levels;
-  if (options.weights_by_powers) return std::exp2(std::ceil(std::log2(*most))) / levels;
-  return *most / (levels - 1);
+  const double scale = options.weights_by_powers ? std::exp2(std::ceil(std::log2(*most))) / levels
+                                                 : *most / (levels - 1);
+  return is_scale(scale) ? scale : 1 / levels;
 }
 
 // The scale of a quantize, null for another expression and another scale.
@@ -78,6 +79,11 @@ class ScaleBinder final : public Rewriter {
 };
 
 }  // namespace
+
+bool is_scale(double number) {
+  const auto stored = static_cast<float>(number);
+  return stored > 0 && std::isfinite(stored);
+}
 
 VarRef make_scale(QuantizedKind kind, size_t number) {
   const std::string name =

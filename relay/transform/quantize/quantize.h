@@ -23,6 +23,9 @@ struct Quantization {
   bool weights_by_powers = true;           // scales of weights are powers of two
 };
 
+/// True for a number that is above 0 and finite as float32, as scales are.
+bool is_scale(double number);
+
 /// The operands that scales are for.
 enum class QuantizedKind : uint8_t { kInput = 1, kWeight = 2 };
 /// A variable for a scale: its name tells the kind, `quantize.scale.KIND.NUMBER`.

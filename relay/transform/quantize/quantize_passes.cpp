@@ -16,9 +16,11 @@ const PassRegistration::Option kInputBits{"nbit_input", "Bits of operands, 2 to 
 const PassRegistration::Option kWeightBits{
     "nbit_weight", "Bits of operands that are constants, 2 to 8.", int64_t{8}};
 const PassRegistration::Option kInputDType{
-    "dtype_input", "The integers of operands, int8 or uint8.", std::string("int8")};
+    "dtype_input", "The integers of operands, int8 or uint8, which makes negative numbers 0.",
+    std::string("int8")};
 const PassRegistration::Option kWeightDType{
-    "dtype_weight", "The integers of operands that are constants, int8 or uint8.",
+    "dtype_weight",
+    "The integers of operands that are constants, int8, or uint8 where none is negative.",
     std::string("int8")};
 const PassRegistration::Option kSkipDense{
     "skip_dense_layer", "Products other than convolutions stay as they are.", true};
@@ -83,8 +85,8 @@ std::unordered_map<std::string, double> scales(const PassOptions& options) {
     const size_t colon = text.rfind(": ");
     const std::optional<double> scale =
         colon == std::string::npos ? std::nullopt : number<double>(text.substr(colon + 2));
-    if (!scale || !(*scale > 0) || !std::isfinite(*scale))
-      throw Error("option scales has entries NAME: SCALE with scales above 0, not " + text);
+    if (!scale || !is_scale(*scale))
+      throw Error("option scales has entries NAME: SCALE with float32 scales above 0, not " + text);
     found[text.substr(0, colon)] = *scale;
   }
   return found;
@@ -104,8 +106,10 @@ Quantization quantization(const PassOptions& options) {
     result.weights_by_powers = word(options, "weight_scale", "power2", "max") == "power2";
   if (given("global_scale")) {
     result.global_scale = option<double>(options, "global_scale");
-    if (!(result.global_scale > 0) || !std::isfinite(result.global_scale))
-      throw Error("option global_scale is greater than 0");
+    if (!(result.global_scale > 0)) throw Error("option global_scale is greater than 0");
+    const double levels = std::exp2(static_cast<double>(result.input_bits - 1));
+    if (!is_scale(result.global_scale / levels))
+      throw Error("option global_scale gives a scale that is no float32 above 0");
   }
   return result;
 }
@@ -202,7 +206,8 @@ RELAY_REGISTER_PASS({
      {ProgramState::kTyped},
      "Makes a network of floats compute on integers: 8-bit operands of convolutions and products, "
      "sums in 32 bits, and what only moves, adds or bounds numbers between them on integers, too. "
-     "Inputs and results keep their types. Weights have to be constants (`relay opt --params`). "
+     "Inputs and results keep their types. What is not float32 stays as it is. Nobody may call the "
+     "entry. Weights have to be constants (`relay opt --params`). "
      "One scale serves all operands that are no constants; `relay.quantize.quantize` in Python "
      "also "
      "chooses one for each by data (calibrate_mode kl_divergence, percentile, max), which a "
