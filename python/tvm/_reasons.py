@@ -13,7 +13,9 @@ _REMOTE = "remote devices: programs run in this process"
 _VENDOR = "libraries of vendors: all kernels are generated"
 _GPU = "GPUs: programs are compiled for CPUs"
 _PRIVATE = "a private name of TVM's C++ registry"
-_QUANTIZE = "quantization of float programs; the qnn operators run"
+_QUANTIZE = "the steps inside of TVM's quantization: relay.quantize has annotate, calibrate and realize as passes of its own"
+_QNN = "TVM's rules for single qnn operators: relay.qnn.transform.CanonicalizeOps and Legalize are passes of their own"
+_INTEGERS = "TVM's rules for single operators: FakeQuantizationToInteger derives what an operator becomes from what it computes"
 _COLLAGE = "choosing between external compilers"
 _BYOC = "external code generators"
 _SPARSE = "conversion of dense weights to sparse ones"
@@ -34,18 +36,18 @@ REASONS: dict[str, str] = {
     "tvm.relay.op.contrib.": _BYOC, "tvm.relay.op.memory.": "explicit allocation in programs",
     "tvm.relay.op.nn._make.": _PRIVATE, "tvm.relay.transform._ffi_api.": _PRIVATE, "tvm.relay.analysis._ffi_api.": _PRIVATE,
     "tvm.relay.backend._backend.": _PRIVATE, "tvm.relay.backend.te_compiler.": _TUNING,
-    "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QUANTIZE,
-    "tvm.relay.qnn.op.canonicalizations.": _QUANTIZE, "tvm.relay.script": "programs written as Python functions",
+    "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QNN,
+    "tvm.relay.qnn.op.canonicalizations.": _QNN, "tvm.relay.script": "programs written as Python functions",
     "tvm.relay.op.OpStrategy": _TUNING, "tvm.relay.op.register_external_compiler": _BYOC, "tvm.relay.op.register_compute": _TIR,
     "tvm.relay.testing.byoc.": _BYOC, "tvm.relay.testing.darknet.": "the Darknet front end", "tvm.relay.testing.tf.": "the TensorFlow front end",
     "tvm.relay.testing.tflite.": "the TFLite front end", "tvm.relay.testing.yolo_detection.": "the Darknet front end",
     "tvm.relay.copy_shape_func": "shape functions written in Python", "tvm.relay.testing.py_converter.to_python": "programs as Python source",
     "tvm.relay.testing.to_python": "programs as Python source",
-    "tvm.relay.transform.fake_quantization_to_integer.": _QUANTIZE, "tvm.relay.transform.mixed_precision.": "mixed precision",
+    "tvm.relay.transform.fake_quantization_to_integer.": _INTEGERS, "tvm.relay.transform.mixed_precision.": "mixed precision",
     "tvm.relay.transform.infer_layout_utils.": "layouts as objects",
-    "tvm.relay.qnn.op.register_qnn_canonicalize": _QUANTIZE,
-    "tvm.relay.qnn.op.RequantizeConfig": _QUANTIZE, "tvm.relay.qnn.op.requantize_config": _QUANTIZE, "tvm.relay.qnn.requantize_config": _QUANTIZE,
-    "tvm.relay.qnn.op.current_requantize_config": _QUANTIZE, "tvm.relay.qnn.op.target_has_features": _QUANTIZE,
+    "tvm.relay.qnn.op.register_qnn_canonicalize": _QNN,
+    "tvm.relay.qnn.op.RequantizeConfig": _QNN, "tvm.relay.qnn.op.requantize_config": _QNN, "tvm.relay.qnn.requantize_config": _QNN,
+    "tvm.relay.qnn.op.current_requantize_config": _QNN, "tvm.relay.qnn.op.target_has_features": _QNN,
     "tvm.ir.GlobalInfo": "Relax, the language after Relay", "tvm.ir.SourceMap": "sources beside modules: spans and diagnostics know theirs",
     "tvm.ir.diagnostics.DiagnosticContext": "contexts that collect diagnostics: an error has its own (TVMError.diagnostics)",
     "tvm.runtime.disco.": _REMOTE, "tvm.runtime.relax_vm.": "Relax, the language after Relay",

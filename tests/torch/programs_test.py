@@ -309,6 +309,15 @@ def test_results_have_the_names_of_what_forward_returns():
             self.calls += 1
             return {"y": x * self.calls}
 
+    class Same(Counting):
+        def forward(self, x):
+            self.calls += 1
+            return {"calls": x * self.calls, "calls.state": x}
+
+    class Nested(torch.nn.Module):
+        def forward(self, x):
+            return {"a.b": x + 1, "a": {"b": x + 2}, "": x + 3, "output_2": x + 4}
+
     def names(module):
         exported = torch.export.export(module, (torch.ones(2),))
         return [name for name, _ in relay.compile(relay.from_torch(exported)[0]).results["main"]]
@@ -316,6 +325,8 @@ def test_results_have_the_names_of_what_forward_returns():
     assert names(Named()) == ["logits", "states.0", "states.1.0"]
     assert names(Counting()) == ["calls", "y"]
     assert names(torch.nn.ReLU()) == ["output_0"]
+    assert names(Same()) == ["calls.state_2", "calls", "calls.state"]
+    assert names(Nested()) == ["a.b", "a.b_2", "output_2_2", "output_2"]
 
 
 def test_extents_have_the_names_that_a_person_gave_them():

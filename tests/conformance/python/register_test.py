@@ -171,7 +171,7 @@ def test_the_librarys_operators_are_not_declared_anew():
     import relay as own
 
     with pytest.raises(ValueError, match="add was not declared by Python"):
-        own._core.amend_op("add", "", [], "Identity", 10, True)
+        own._core.amend_op(own.op.get("add"), "", [], None, "Identity", 10, True)
 
 
 def test_effects_of_operators_that_are_declared_otherwise():
@@ -267,6 +267,14 @@ def test_gradients_that_scripts_register_are_used(fresh):
         relay.op.op.register_gradient("exp", 3)
     with pytest.raises(ValueError, match="no operator has attributes of type CustomAttrs"):
         fresh("custom.attributes").set_attrs_type_key("CustomAttrs")
+
+
+def test_a_key_of_attributes_that_is_refused_leaves_the_operator_as_it_was(fresh):
+    op = fresh("custom.kept")
+    for key in (3, "CustomAttrs"):
+        with pytest.raises((TypeError, ValueError)):
+            op.set_attrs_type_key(key)
+        op.set_num_inputs(1)  # declares it anew
 
 
 @pytest.mark.parametrize("key, given", [("DictAttrs", {"axis": [0, 1], "word": "sum"}), ("relay.attrs.SoftmaxAttrs", {"axis": 0})])

@@ -343,7 +343,8 @@ def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, ND
 
 def _result_names(program: Any) -> list[str] | None:
     """A name for each output of an exported graph: where it is in the dictionary or dataclass that `forward` returns, as in `logits` or
-    `past_key_values.0.1`, and for a buffer or input that changes its name. None if `forward` returns a tensor or a tuple.
+    `past_key_values.0.1`, and for a buffer or input that changes its name. None if `forward` returns a tensor or a tuple. No two are equal:
+    results keep theirs, and a buffer or input of the same name gets `.state` behind its own.
     """
     spec = program.call_spec.out_spec
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(torch.utils._pytree.tree_unflatten(range(spec.num_leaves), spec))
@@ -351,7 +352,26 @@ def _result_names(program: Any) -> list[str] | None:
     if not keys or any(not path or not isinstance(path[0], str) for path in keys.values()):
         return None
     users = iter(keys[leaf] for leaf in range(spec.num_leaves))
-    return [
-        ".".join(map(str, next(users))) if output.kind.name == "USER_OUTPUT" else output.target or output.arg.name
+    wanted = [
+        (".".join(map(str, next(users))), True) if output.kind.name == "USER_OUTPUT" else (output.target or output.arg.name, False)
         for output in program.graph_signature.output_specs
     ]  # fmt: skip
+    return _distinct(wanted)
+
+
+def _distinct(wanted: list[tuple[str, bool]]) -> list[str]:
+    """Names of outputs of which no two are equal and none is empty. With each that is wanted: whether it is a result of the user's."""
+    reserved = {name for name, _ in wanted if name}
+    made = [""] * len(wanted)
+    used: set[str] = set()
+    for i, (name, is_result) in sorted(enumerate(wanted), key=lambda one: not one[1][1]):  # results first: they keep theirs
+        base = name or f"output_{i}"
+        if base in used and not is_result:
+            base += ".state"
+        choice, count = base, 1
+        while choice in used or choice != name and choice in reserved:
+            count += 1
+            choice = f"{base}_{count}"
+        made[i] = choice
+        used.add(choice)
+    return made

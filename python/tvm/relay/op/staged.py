@@ -117,6 +117,6 @@ def set_attrs_type_key(self: Op, key: str) -> None:
     old, record.attrs_type = record.attrs_type, key
     try:
         record.amend()
-    except ValueError:
+    except Exception:
         record.attrs_type = old
         raise
