@@ -1,10 +1,12 @@
 // ChangeBatch: inputs with another extent along one axis.
 #include <charconv>
+#include <limits>
 #include <map>
 
 #include <relay/ir/rewrite.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/program.h>
 
 namespace relay {
 namespace {
@@ -63,7 +65,7 @@ RELAY_REGISTER_PASS({
     {"ChangeBatch",
      1,
      {},
-     "Gives parameters, mostly inputs of the entry, another extent along one axis: another size of "
+     "Gives parameters of the entry, mostly inputs, another extent along one axis: another size of "
      "the batch. Annotations of other variables and attributes that have the extent stay.",
      {},
      false,
@@ -74,9 +76,14 @@ RELAY_REGISTER_PASS({
     [](const PassInfo& info, const PassOptions& options) {
       const auto extent = option<int64_t>(options, "batch_size");
       if (extent < 1) throw Error("option batch_size of pass ChangeBatch is at least 1");
+      if (extent > std::numeric_limits<int32_t>::max())
+        throw Error("option batch_size of pass ChangeBatch is at most 2147483647");
       return make_function_pass(
-          info, [given = batch_axes(options), extent](const FunctionRef& function, const Module&,
-                                                      const PassContext&) {
+          info, [given = batch_axes(options), extent](const FunctionRef& function,
+                                                      const Module& module, const PassContext&) {
+            const Module::FunctionEntry* entry = module.entry();
+            if (entry == nullptr || entry->function != function) return function;
+            for (const auto& [name, axis] : given) find_parameter(*function, entry->name, name);
             return change_batch(function, given, extent);
           });
     },

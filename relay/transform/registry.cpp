@@ -29,7 +29,11 @@ std::string option_text(const PassOption& value) {
   struct Visitor {
     std::string operator()(bool flag) const { return flag ? "True" : "False"; }
     std::string operator()(int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return AttrValue(number).str(); }
+    std::string operator()(double number) const {
+      char buffer[32];
+      std::string text(buffer, std::to_chars(std::begin(buffer), std::end(buffer), number).ptr);
+      return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+    }
     std::string operator()(const std::string& text) const { return AttrValue(text).str(); }
     std::string operator()(const std::vector<std::string>& list) const {
       std::string text = "[";
@@ -121,7 +125,8 @@ class PassListReader {
     return word;
   }
 
-  /// `{"a": ["x", "y"]}` is the list with the entry `a: x y`, as from Python.
+  /// `{"a": ["x", "y"]}` is the list with the entry `a: x y`, as from Python; a number alone counts
+  /// as a list.
   PassOption dictionary() {
     std::vector<std::string> list;
     while (!accept('}')) {
@@ -130,10 +135,13 @@ class PassListReader {
       expect(':');
       const PassOption values = value();
       const auto* texts = std::get_if<std::vector<std::string>>(&values);
-      if (name == nullptr || texts == nullptr)
-        fail("a dictionary is of names and lists of names");
+      const bool is_number =
+          std::holds_alternative<int64_t>(values) || std::holds_alternative<double>(values);
+      if (name == nullptr || (texts == nullptr && !is_number))
+        fail("a dictionary has names, each with a list of names or a number");
       std::string entry = *name + ":";
-      for (const std::string& text : *texts) entry += " " + text;
+      if (is_number) entry += " " + option_text(values);
+      for (size_t i = 0; texts != nullptr && i < texts->size(); ++i) entry += " " + (*texts)[i];
       list.push_back(std::move(entry));
       if (!accept(',')) {
         expect('}');

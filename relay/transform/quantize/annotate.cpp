@@ -1,5 +1,6 @@
 // Where a network of floats gets integers: hints at sums, pairs of quantize and dequantize.
 #include <algorithm>
+#include <charconv>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
@@ -150,7 +151,8 @@ class Partitioner final : public IntegerFlow {
 
 class Annotator final : public IntegerFlow {
  public:
-  using IntegerFlow::IntegerFlow;
+  /// Numbers scales from the first one on.
+  Annotator(const Quantization& options, size_t first) : IntegerFlow(options), first_(first) {}
   const std::vector<VarRef>& scales() const { return scales_; }
 
  private:
@@ -175,7 +177,7 @@ class Annotator final : public IntegerFlow {
       if (has_negative(weight->data()))
         throw Error("a constant with negative numbers cannot be uint8 (option dtype_weight)", span);
     }
-    VarRef scale = make_scale(kind, scales_.size());
+    VarRef scale = make_scale(kind, first_ + scales_.size());
     scales_.push_back(scale);
     ExprRef zero = make_constant(NDArray::scalar<int32_t>(0));
     Affine form{scale, zero, dtype};
@@ -188,9 +190,24 @@ class Annotator final : public IntegerFlow {
     ExprRef operand;
     ExprRef expr;
   };
+  const size_t first_;
   std::vector<VarRef> scales_;
   PointerMap<Expr, Point> points_;
 };
+
+// Above those of all scales that the function has.
+size_t free_number(const Function& function) {
+  size_t free = 0;
+  for (const VarRef& param : function.params()) {
+    if (!scale_kind(*param)) continue;
+    const std::string_view name = param->name().view();
+    const std::string_view digits = name.substr(name.rfind('.') + 1);
+    uint32_t number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    free = std::max(free, size_t{number} + 1);
+  }
+  return free;
+}
 
 // Callers know nothing of parameters for scales.
 void check_is_not_called(const Module& module, const Module::FunctionEntry& entry) {
@@ -222,7 +239,7 @@ Module annotate_quantized(const Module& module, const Quantization& options) {
   marked = resolve_literals(marked);
   const Module::FunctionEntry* entry = marked.entry();
   if (entry == nullptr) return module;
-  Annotator annotator(options);
+  Annotator annotator(options, free_number(*entry->function));
   ExprRef body = annotator.run(entry->function->body());
   if (annotator.scales().empty()) return module;
   check_is_not_called(marked, *entry);

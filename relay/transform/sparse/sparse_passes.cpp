@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include <relay/ir/rewrite.h>
@@ -15,6 +16,7 @@
 #include <relay/support/pointer_map.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/program.h>
 #include <relay/transform/sparse/sparse.h>
 
 namespace relay::sparse {
@@ -103,7 +105,8 @@ std::vector<int64_t> integers(const std::string& option, const std::string& text
     }
     int64_t number = 0;
     auto [after, error] = std::from_chars(at, end, number);
-    if (error != std::errc() || number < 0)
+    // int32 counts elements.
+    if (error != std::errc() || number < 0 || number > std::numeric_limits<int32_t>::max())
       throw Error("option " + option + " takes lists of extents, not " + text);
     numbers.push_back(number);
     at = after;
@@ -131,6 +134,33 @@ Extents extents(const PassOptions& options) {
   return result;
 }
 
+// Throws `Error` unless a sparse matrix of these extents can be that of the weight.
+void check_extents(const Var& weight, const std::vector<size_t>& axes,
+                   const std::vector<int64_t>& extents) {
+  const bool in_blocks = extents.size() == 5;
+  const int64_t height = in_blocks ? extents[1] : 1;
+  const int64_t width = in_blocks ? extents[2] : 1;
+  const int64_t columns = extents[extents.size() - 2];
+  const int64_t block_rows = extents.back() - 1;
+  const std::string name = "%" + weight.name().str();
+  auto refuse = [&](const std::string& problem) { throw Error(problem, weight.span()); };
+  if (extents[0] != columns) {
+    refuse("the sparse form of " + name + " has " + std::to_string(extents[0]) +
+           (in_blocks ? " blocks" : " elements") + ", but columns for " + std::to_string(columns));
+  }
+  const std::span<const Dim> dims = tensor_of(&weight)->dims();
+  if (block_rows < 0 || !dims[axes[0]].is_int(block_rows * height)) {
+    refuse(name + " has " + dims[axes[0]].str() + " rows, but its sparse form has " +
+           std::to_string(block_rows < 0 ? 0 : block_rows * height));
+  }
+  Dim all(1);
+  for (size_t i = 1; i < axes.size(); ++i) all = all * dims[axes[i]];
+  if (width < 1 || !all.is_int() || all.as_int() % width != 0) {
+    refuse(name + " has " + all.str() + " columns, which blocks of width " + std::to_string(width) +
+           " do not divide");
+  }
+}
+
 class ParamsToSparse {
  public:
   ParamsToSparse(const FunctionRef& function, const Extents& extents, const SparseForm& form)
@@ -149,6 +179,7 @@ class ParamsToSparse {
           if (!has_form(expr, form_)) return {};
           const auto* weight = static_cast<const Call*>(expr)->args()[1]->as<Var>();
           if (weight == nullptr || !extents_.contains(weight)) return {};
+          check_extents(*weight, form_.axes(static_cast<const Call&>(*expr)), *extents_.at(weight));
           return form_.make(operands[1], parts_of(weight), expr->span());
         });
     if (order_.empty()) return function_;
@@ -193,8 +224,11 @@ class ParamsToSparse {
 
 PassRef params_to_sparse(const PassInfo& info, const PassOptions& options, SparseForm form) {
   return make_function_pass(
-      info, [given = extents(options), form](const FunctionRef& function, const Module&,
+      info, [given = extents(options), form](const FunctionRef& function, const Module& module,
                                              const PassContext&) {
+        const Module::FunctionEntry* entry = module.entry();
+        if (entry == nullptr || entry->function != function) return function;
+        for (const auto& [name, extents] : given) find_parameter(*function, entry->name, name);
         return ParamsToSparse(function, given, form).run();
       });
 }
@@ -270,7 +304,8 @@ RELAY_REGISTER_PASS({
     {"DenseToSparse",
      4,
      {ProgramState::kTyped},
-     "Makes `nn.dense` with these parameters as weights `nn.sparse_dense`: `w.data`, `w.indices` "
+     "Makes `nn.dense` with these parameters of the entry as weights `nn.sparse_dense`: `w.data`, "
+     "`w.indices` "
      "and `w.indptr` take the place of `w`. `relay.sparse.process_dense_params` in Python makes "
      "the arrays and gives the extents.",
      {},
