@@ -27,6 +27,13 @@ std::vector<int> numbers(FeatureSet features) {
   return result;
 }
 
+NodeRemark said_by(const nb::callable& remark) {
+  return [&remark](const Expr*, const Expr* expr) {
+    nb::object said = remark(nb::cast(ExprRef(expr)));
+    return said.is_none() ? std::string() : nb::cast<std::string>(said);
+  };
+}
+
 }  // namespace
 
 void bind_analyses(nb::module_& m) {
@@ -67,14 +74,18 @@ void bind_analyses(nb::module_& m) {
       "RelayError where an extent is unknown.");
   m.def(
       "annotated_text",
-      [](const Module& mod, const nb::callable& remark) {
-        return print_annotated(mod, [&](const Expr*, const Expr* expr) {
-          nb::object said = remark(nb::cast(ExprRef(expr)));
-          return said.is_none() ? std::string() : nb::cast<std::string>(said);
-        });
+      [](const Module& mod, const nb::callable& remark, bool values) {
+        return print_annotated(mod, said_by(remark), values);
       },
-      nb::arg("mod"), nb::arg("remark"),
+      nb::arg("mod"), nb::arg("remark"), nb::arg("show_meta_data") = true,
       "The module as text, with what `remark` says of each node as a comment after it.");
+  m.def(
+      "annotated_text",
+      [](const ExprRef& expr, const nb::callable& remark, bool values) {
+        return print_annotated(expr.get(), said_by(remark), values);
+      },
+      nb::arg("expr"), nb::arg("remark"), nb::arg("show_meta_data") = true,
+      "The expression as text, with what `remark` says of each node as a comment after it.");
   m.def(
       "block_matrix",
       [](const NDArray& matrix, int64_t height, int64_t width) {

@@ -82,13 +82,28 @@ std::string print_annotated(const Module& module, const NodeRemark& remark, bool
   return std::move(document.out);
 }
 
-std::string print_expr(const Expr* expr, const PrintOptions& options) {
+namespace {
+
+std::string expr_text(const Expr* expr, const PrintOptions& options, const NodeRemark* remark) {
   printing::Document document(options);
+  document.remark = remark;
   Effects effects(expr);
   printing::Printer(document, effects, expr, free_vars(expr)).expression();
   while (!document.out.empty() && document.out.back() == '\n') document.out.pop_back();
   document.metadata();
   return std::move(document.out);
+}
+
+}  // namespace
+
+std::string print_expr(const Expr* expr, const PrintOptions& options) {
+  return expr_text(expr, options, nullptr);
+}
+
+std::string print_annotated(const Expr* expr, const NodeRemark& remark, bool values) {
+  PrintOptions options;
+  options.show_metadata = values;
+  return expr_text(expr, options, &remark);
 }
 
 std::string print_pattern(const Pattern* pattern) {

@@ -183,50 +183,38 @@ def with_result_types(thing: Any) -> Any:
     return made
 
 
-_raw_astext = Expr.astext
-
-
-def _annotated(mod: Any, annotate: Any) -> str:
-    """The text of a module with comments; marks of a comment around what the function says go, since
+def _annotated(thing: Any, annotate: Any, show_meta_data: bool) -> str:
+    """The text of a module or expression with comments; marks of a comment around what the function says go, since
     its text is inside of one; others are parted."""
 
     def remark(node: Any) -> str:
         text = str(annotate(node) or "").strip().removeprefix("/*").removesuffix("*/")
         return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text).strip()
 
-    return _core.annotated_text(mod, remark)
+    return _core.annotated_text(thing, remark, show_meta_data)
 
 
-def _annotated_expr(expr: Expr, annotate: Any) -> str:
-    """The text of an expression with comments: that of the body of a function, behind its free variables."""
-    mod = IRModule()
-    mod["main"] = expr if isinstance(expr, Function) else Function(_core.free_vars(expr), expr)
-    text = _annotated(mod, annotate)
-    head = "def @main"
-    if head not in text:
-        return text
-    if isinstance(expr, Function):
-        return text.replace(head, "fn ", 1)
-    version, _, rest = text.partition(head)
-    body = rest[rest.index("\n") + 1 : rest.rindex("}")]
-    free = [line for line in _raw_astext(expr).splitlines() if line.startswith("free_var ")]
-    return version + "\n".join(free + [line.removeprefix("  ") for line in body.rstrip("\n").split("\n")])
-
-
-def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
-    """Program text behind the version of its format. `annotate`: a function of a node whose text stands behind the node as a comment."""
-    if annotate is not None:
-        return _annotated_expr(self, annotate)
-    text = _raw_astext(self, show_meta_data)
+def _versioned(text: str) -> str:
     return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
+
+
+def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = False) -> str:
+    """Program text behind the version of its format. `annotate`: a function of a node whose text stands behind the node as a comment;
+    a bool in its place is `show_types`, as relay's own method has it."""
+    if annotate is None or isinstance(annotate, bool):
+        return _versioned(_core.print_expr(self, show_meta_data, bool(annotate) or show_types))
+    return _versioned(_annotated(self, annotate, show_meta_data))
 
 
 _raw_module_astext = IRModule.astext
 
 
 def _module_astext(self: IRModule, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = False) -> str:
-    """Program text. `annotate`: a function of a node of a function whose text stands behind the node as a comment."""
-    return _raw_module_astext(self, show_meta_data, show_types) if annotate is None else _annotated(self, annotate)
+    """Program text. `annotate`: a function of a node of a function whose text stands behind the node as a comment; a bool in its place
+    is `show_types`, as relay's own method has it."""
+    if annotate is None or isinstance(annotate, bool):
+        return _raw_module_astext(self, show_meta_data, bool(annotate) or show_types)
+    return _annotated(self, annotate, show_meta_data)
 
 
 def _attr(self: Attrs, key: str) -> Any:

@@ -371,3 +371,32 @@ def test_text_with_remarks_parses_again(words):
     assert text.count("#[version") == 1 and text.count("/*") == 1
     again = tvm.relay.fromtext(text)
     tvm.ir.assert_structural_equal(again if isinstance(again, relay.Function) else again["main"], function)
+
+
+def test_text_with_remarks_keeps_constants_and_braces():
+    large = relay.const(np.arange(3000.0).astype("float32"))
+    x = relay.var("x", shape=(3000,))
+    expr = relay.add(relay.exp(x), large)
+    words = "a }\n#[metadata]\n }"
+    seen = []
+
+    def remark(node):
+        seen.append(node)
+        return words if isinstance(node, relay.Call) else None
+
+    text = expr.astext(annotate=remark)
+    assert text.startswith('#[version = "0.0.5"]\nfree_var %x') and text.count(words) == 2
+    assert text.replace(f" /* {words} */", "") == expr.astext()
+    assert large in seen and not any(isinstance(node, relay.Function) for node in seen)
+    function = relay.Function([x], expr)
+    for thing in (expr, function, tvm.IRModule.from_expr(function)):
+        full, short = thing.astext(annotate=remark), thing.astext(show_meta_data=False, annotate=remark)
+        assert "b64ndarrays" in full and "b64ndarrays" not in short and short.count(words) == 2
+    tvm.ir.assert_structural_equal(tvm.relay.fromtext(function.astext(annotate=remark)), function)
+
+
+def test_types_of_text_by_position():
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.exp(relay.var("x", shape=(2,)))))
+    for thing in (mod, mod["main"]):
+        assert "/* ty=Tensor[(2), float32] */" in thing.astext(True, True) and "ty=" not in thing.astext(True, False)
+        assert thing.astext(True, True) == thing.astext(show_types=True)

@@ -85,7 +85,7 @@ def _options(argv: Sequence[str], parser: argparse.ArgumentParser) -> tuple[argp
     if command == "tune":
         return parser.parse_known_args(argv)[0], {}
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    inner = commands.choices.get(command)
+    inner = None if command is None else commands.choices.get(command)
     known = [option for part in (parser, inner) if part is not None for action in part._actions for option in action.option_strings]
     words, target_options = split_target_options(argv, known)
     return parser.parse_args(words), target_options
