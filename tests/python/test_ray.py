@@ -135,6 +135,16 @@ def test_batches_of_a_fixed_size(cluster: None) -> None:
     assert np.array_equal(fixed({"x": x})["output_0"], x * 2)
 
 
+def test_results_replace_no_column_unasked(program: Program) -> None:
+    batch = {"output_1": np.arange(3), "x": pictures(np.arange(3)), "k": np.arange(3, dtype="int64")}
+    for keep in (None, ["k", "output_1"]):
+        with pytest.raises(relay.RelayError, match="the result output_1 of the program has the name of a column that stays: give outputs=.* or keep="):
+            Batches(program, keep=keep)(batch)
+    assert list(Batches(program, keep=["k"])(batch)) == ["k", "output_0", "output_1"]
+    assert list(Batches(program, outputs=["a", "b"])(batch)) == ["output_1", "a", "b"]
+    assert Batches(program, outputs=["a", "output_1"])(batch)["output_1"].dtype == np.float32
+
+
 @pytest.mark.parametrize(
     ("arguments", "batch", "message"),
     [

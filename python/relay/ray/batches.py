@@ -72,7 +72,7 @@ class Batches:
         entry: The function of the program to run, `main` by default.
 
     The first dimension of each parameter is that of the rows. If its extent is a number, batches are cut and filled up to it. Raises RelayError
-    for columns that do not fit the parameters.
+    for columns that do not fit the parameters, and for a result whose name from the model is that of a column that stays.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Batches:
         if not self.inputs:
             raise relay.RelayError("the program has no parameters, so no columns go into it")
         self.single = not isinstance(relay.parse_type(result), _core.TupleType)
+        self.names_of_model = outputs is None  # so nobody meant to replace a column
         named = [name for name, _ in self.executable.results[self.entry]]
         self.outputs = named if outputs is None else list(outputs)
         if len(self.outputs) != len(named):
@@ -145,6 +146,11 @@ class Batches:
         kept = [name for name in batch if name not in used] if self.keep is None else self.keep
         if absent := [name for name in kept if name not in batch]:
             raise relay.RelayError(f"the batch has no column {absent[0]} to keep; it has {', '.join(map(str, batch))}")
+        if self.names_of_model and (replaced := [name for name in kept if name in made and name in self.outputs]):
+            raise relay.RelayError(
+                f"the result {replaced[0]} of the program has the name of a column that stays: give outputs=, the names of the columns of results, "
+                "or keep=, the columns that stay"
+            )
         return {**{name: batch[name] for name in kept}, **made}
 
 
