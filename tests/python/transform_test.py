@@ -102,7 +102,10 @@ def test_pass_info():
 
 def test_every_registered_pass_is_a_function():
     assert {"InferType", "FoldConstant", "FuseOps", "ToANormalForm"} <= set(transform.names())
-    needed: dict[str, dict[str, object]] = {"AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": ["2"]}, "InlineCompilerFunctionsBoundTo": {"global_vars": []}, "MergeComposite": {"pattern_table": []}}
+    weights: dict[str, object] = {"weight_name": [], "weight_shape": []}
+    kernel: dict[str, object] = {"layout": "NHWC", "kernel_size": 1}
+    blocks: dict[str, object] = {"blocksize": (1, 1), "sparsity_threshold": 0.8}
+    needed: dict[str, dict[str, object]] = {"Conv2dToSparse": weights | kernel, "Conv2dToSparse2": kernel | blocks, "DenseToSparse": weights, "DenseToSparse2": blocks, "AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": ["2"]}, "InlineCompilerFunctionsBoundTo": {"global_vars": []}, "MergeComposite": {"pattern_table": []}}
     for name in transform.names():
         function = getattr(transform, name)
         made = function(**needed.get(name, {}))
