@@ -551,7 +551,7 @@ class Planner {
            plan_.row_tiles.pieces.is_int();
   }
 
-  static constexpr int64_t kFewRows = 96, kFewTasks = 4;
+  static constexpr int64_t kSharingRows = 96, kSharingTasks = 4;
 
   // Panels that are multiplied by the same copies of rows, over so many steps of k that their sums
   // may wait in scratch.
@@ -562,9 +562,9 @@ class Planner {
     const int64_t most = std::clamp<int64_t>(panel_bytes() / (steps * row_bytes), 1, pieces);
     // Few rows in few batches are too few tasks for several threads.
     const int64_t rows = plan_.row_tiles.size * plan_.row_tiles.pieces.as_int();
-    const int64_t batch = plan_.batch.extent.is_int() ? plan_.batch.extent.as_int() : kFewTasks;
-    const int64_t others = std::clamp<int64_t>(batch, 1, kFewTasks) * (1 + rows / kFewRows);
-    const int64_t least = std::clamp<int64_t>(kFewTasks / others, 1, pieces);
+    const int64_t batch = plan_.batch.extent.is_int() ? plan_.batch.extent.as_int() : kSharingTasks;
+    const int64_t others = std::clamp<int64_t>(batch, 1, kSharingTasks) * (1 + rows / kSharingRows);
+    const int64_t least = std::clamp<int64_t>(kSharingTasks / others, 1, pieces);
     const int64_t blocks = std::max((pieces + most - 1) / most, least);
     return (pieces + blocks - 1) / blocks;
   }
@@ -604,7 +604,7 @@ class Planner {
     const int64_t wanted =
         others.is_int() ? kTasks / std::clamp<int64_t>(others.as_int(), 1, kTasks) : 1;
     plan_.tiles_in_block =
-        std::clamp<int64_t>((tiles + wanted - 1) / wanted, (kFewRows + size - 1) / size,
+        std::clamp<int64_t>((tiles + wanted - 1) / wanted, (kSharingRows + size - 1) / size,
                             std::max<int64_t>(1, kMostRows / size));
     if (plan_.one_pass) plan_.k_block = outermost;
   }

@@ -314,6 +314,8 @@ TEST(Rewrite, EachIsToldOf) {
                                                              {"drop_outputs", false},
                                                              {"prepare_constants", false},
                                                              {"join_products", false},
+                                                             {"split_outputs", false},
+                                                             {"join_points", false},
                                                              {"winograd", false},
                                                              {"pack_operands", true},
                                                              {"place_parts", false}}));
