@@ -24,8 +24,9 @@ struct IntegerOptions {
 };
 
 bool is_dequantize(const Expr* expr) {
-  return call_attrs<DequantizeAttrs>(expr) && static_cast<const Call*>(expr)->args().size() == 3 &&
-         has_known_tensors(expr->type());
+  if (!call_attrs<DequantizeAttrs>(expr) || !has_known_tensors(expr->type())) return false;
+  const std::span<const ExprRef> args = static_cast<const Call*>(expr)->args();
+  return args.size() == 3 && has_known_tensors(args[0]->type());
 }
 bool is_quantize(const Expr* expr) {
   return call_attrs<QuantizeAttrs>(expr) && static_cast<const Call*>(expr)->args().size() == 3 &&
