@@ -176,8 +176,9 @@ def test_tvmc(tmp_path):
         tvmc.load("model.tflite")
     with pytest.raises(NotImplementedError, match="programs run in this process"):
         tvmc.run(package, "cpu", hostname="board")
-    with pytest.raises(NotImplementedError, match=r"tvmc.compile\(desired_layout=…\)"):
-        tvmc.compile(model, "llvm", desired_layout="NHWC")
+    assert isinstance(tvmc.compile(model, "llvm", desired_layout="NHWC"), tvmc.TVMCPackage)
+    with pytest.raises(NotImplementedError, match=r"tvmc.compile\(cross=…\) is not there: .*no compiler of another machine"):
+        tvmc.compile(model, "llvm", cross="gcc")
     with pytest.raises(ValueError, match="either a module or the path"):
         tvmc.TVMCModel()
     (tmp_path / "net.relay").write_text(mod.astext())
