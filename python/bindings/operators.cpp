@@ -60,21 +60,25 @@ AttrsRef op_attrs(const Operator* op, nb::handle given) {
   }
 }
 
-const AttrsSchema* schema_of_type(const Name& type_key) {
-  if (type_key == attrs_schema<DictAttrs>().name) return &attrs_schema<DictAttrs>();
+namespace {
+
+/// The first operator whose attributes have a type. Throws ValueError.
+const Operator* op_with_attrs(const Name& type_key) {
   for (const Operator* op : all_ops()) {
-    if (op->attrs_schema() != nullptr && op->attrs_schema()->name == type_key)
-      return op->attrs_schema();
+    if (op->attrs_schema() != nullptr && op->attrs_schema()->name == type_key) return op;
   }
   throw nb::value_error(("no operator has attributes of type " + type_key.str()).c_str());
 }
 
+}  // namespace
+
+const AttrsSchema* schema_of_type(const Name& type_key) {
+  const AttrsSchema& dictionary = attrs_schema<DictAttrs>();
+  return type_key == dictionary.name ? &dictionary : op_with_attrs(type_key)->attrs_schema();
+}
+
 AttrsRef attrs_of_type(const Name& type_key, nb::dict given) {
-  for (const Operator* op : all_ops()) {
-    if (op->attrs_schema() != nullptr && op->attrs_schema()->name == type_key)
-      return op_attrs(op, given);
-  }
-  throw nb::value_error(("no operator has attributes of type " + type_key.str()).c_str());
+  return op_attrs(op_with_attrs(type_key), given);
 }
 
 namespace {
