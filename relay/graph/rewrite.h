@@ -41,6 +41,8 @@ struct RewriteOptions {
   FormOf winograd_form = {};  // none: no convolution is computed in tiles
   /// True if kernels run a computation with two products block by block; none: works stay apart.
   std::function<bool(const te::Computation&)> runs_in_blocks = {};
+  /// Operators that works may have which rewrites join, as `relay.FuseOps.max_depth`.
+  size_t most_operators = SIZE_MAX;
   int threads = 0;  // that look at works side by side; 0: one for each core
 };
 

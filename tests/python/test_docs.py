@@ -34,6 +34,7 @@ NOT_RUN = {
     ("install.md", "cd examples/embed"): "the test of the installation does",
     ("functions.md", "pip install --no-deps array-api==1.0.0"): "a package from outside; tests/python/test_array_api_specification.py runs where it is there",
     ("functions.md", "git clone --recurse-submodules https://github.com/data-apis/array-api-tests"): "a suite from outside that is no package",
+    ("from-tvm.md", "python -m tvm.driver.tvmc compile --target llvm --desired-layout NHWC --pass-config relay.FuseOps.max_depth=8 model.onnx -o model.tar"): "tests/scripts has the tests of tvmc",
     ("reduce.md", "relay reduce long.rly --pass FoldConstant -o small.rly"): "FoldConstant has no defect; tests/unit/reduce_defects_test.cpp plants some",
     ("onnx.md", "std::vector<GraphValue> convert_leaky_relu(NodeContext& node) {"): "relay/import/onnx/ops has it; cannot be registered twice",
     ("gradients.md", "// With s the result: s · (g - Σ g · s)."): "relay/op/nn has it; cannot be registered twice",

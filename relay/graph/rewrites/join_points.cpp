@@ -122,8 +122,9 @@ class PointFactFinder {
 /// Joins nodes of one graph. A unit is a node, or several that will be one.
 class PointJoiner {
  public:
-  PointJoiner(Graph& graph, NodeJoiner& joiner, std::map<WorkRef, PointFacts>& facts)
-      : graph_(graph), joiner_(joiner), facts_(facts) {}
+  PointJoiner(Graph& graph, NodeJoiner& joiner, std::map<WorkRef, PointFacts>& facts,
+              size_t most_operators)
+      : graph_(graph), joiner_(joiner), facts_(facts), most_operators_(most_operators) {}
 
   bool run() {
     const size_t count = graph_.nodes.size();
@@ -208,17 +209,19 @@ class PointJoiner {
   bool is_small(size_t a, size_t b) {
     std::vector<uint32_t> tensors;
     size_t steps = 0;
+    size_t operators = 0;
     for (size_t unit : {a, b}) {
       for (size_t node : units_[unit]) {
         const Node& at = graph_.nodes[node];
         tensors.insert(tensors.end(), at.inputs.begin(), at.inputs.end());
         tensors.insert(tensors.end(), at.outputs.begin(), at.outputs.end());
         steps += facts(node).steps;
+        operators += std::max<size_t>(at.origins.size(), 1);
       }
     }
     std::sort(tensors.begin(), tensors.end());
     tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-    return tensors.size() <= kMostTensors && steps <= kMostSteps;
+    return tensors.size() <= kMostTensors && steps <= kMostSteps && operators <= most_operators_;
   }
 
   // True if a unit reads results of the other one elsewhere than at the point.
@@ -322,6 +325,7 @@ class PointJoiner {
   Graph& graph_;
   NodeJoiner& joiner_;
   std::map<WorkRef, PointFacts>& facts_;
+  const size_t most_operators_;
   std::vector<size_t> producer_;            // of each tensor: a node
   std::vector<std::vector<size_t>> units_;  // their nodes, in order
   std::vector<size_t> unit_of_;             // of each node
@@ -339,7 +343,7 @@ bool join_points(Rewriting& program) {
   std::map<WorkRef, PointFacts> facts;
   bool changed = false;
   for (Graph& graph : program.graphs())
-    changed = PointJoiner(graph, joiner, facts).run() || changed;
+    changed = PointJoiner(graph, joiner, facts, program.options().most_operators).run() || changed;
   return changed;
 }
 

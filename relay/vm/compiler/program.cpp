@@ -42,11 +42,21 @@ graph::FormOf form_of(Find find) {
   };
 }
 
+/// Operators that may be computed together, as whoever compiles allows it.
+size_t most_operators(bool stops_fusion) {
+  const PassContext& context = PassContext::current();
+  const std::vector<std::string>& disabled = context.disabled_passes;
+  if (stops_fusion || std::find(disabled.begin(), disabled.end(), "FuseOps") != disabled.end())
+    return 1;
+  return static_cast<size_t>(context.config_value<int64_t>("relay.FuseOps.max_depth"));
+}
+
 graph::RewriteOptions rewrite_options(const CompileOptions& options, bool stops_fusion) {
   constexpr int kWinogradLevel = 3;
   const lower::Processor processor = options.target.processor;
   graph::RewriteOptions rewrites;
   rewrites.threads = options.threads;
+  rewrites.most_operators = most_operators(stops_fusion);
   if (options.onednn) return rewrites;  // which reads its operands as they are
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
     return lower::packing_of(work.computation(), constant, processor, work.prepared);
