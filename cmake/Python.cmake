@@ -73,13 +73,14 @@ if(RELAY_PYTHON)
       ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/generate_python_ops.py)
 
   if(BUILD_TESTING AND NOT RELAY_SANITIZE)
+    # The longest tests start first (COST), so that none runs alone at the end.
     add_test(NAME python.package
       COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/python ${CMAKE_SOURCE_DIR}/tests/llm)
-    set_tests_properties(python.package PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
+    set_tests_properties(python.package PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 1200 COST 900
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python;RELAY_BIN=$<TARGET_FILE:relay>")
     add_test(NAME python.tvm
       COMMAND ${Python_EXECUTABLE} -m pytest ${CMAKE_SOURCE_DIR}/tests/conformance/python ${CMAKE_SOURCE_DIR}/tests/scripts)
-    set_tests_properties(python.tvm PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900
+    set_tests_properties(python.tvm PROPERTIES LABELS python WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} TIMEOUT 900 COST 400
       ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python")
   endif()
 endif()
