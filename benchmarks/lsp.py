@@ -152,7 +152,7 @@ def main():
         server.diagnostics(typist.version)
     print("diagnostics", percentiles(checks))
     print("completion ", percentiles(completions))
-    print("memory", server.memory(), "MiB")
+    print("memory", server.memory(), "MiB", flush=True)
     for i in range(options.memory_edits):
         typist.edit()
         server.diagnostics(typist.version)
