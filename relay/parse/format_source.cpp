@@ -91,22 +91,25 @@ class SourceFormatter : private TokenShape {
     opened_ = false;
   }
 
-  enum class Break : uint8_t { kNone, kSpace, kLine, kSoft, kFill, kItem };
+  // `kFirst` is the first item of a file or a block, which has no break but behind comments;
+  // `kDone` follows a break that is already there.
+  enum class Break : uint8_t { kNone, kSpace, kLine, kSoft, kFill, kItem, kFirst, kDone };
 
   // Comments, then the break before a token, then the comments at its side.
   void separate(size_t token, Break wanted) {
     const SyntaxToken& next = tokens_[token];
     const size_t beside = first_beside(token);
     const bool line = comments(token);
+    const bool item = wanted == Break::kItem || (wanted == Break::kFirst && line);
     const size_t lines =
         beside < next.end_comment ? syntax_.comments[beside].lines_before : next.lines_before;
-    if (beside < next.end_comment && wanted == Break::kNone && token > 0 &&
-        !is(token - 1, Tok::kLParen) && !is(token - 1, Tok::kLBracket)) {
+    if (beside < next.end_comment && (wanted == Break::kNone || wanted == Break::kFirst) &&
+        token > 0 && !is(token - 1, Tok::kLParen) && !is(token - 1, Tok::kLBracket)) {
       wanted = Break::kSpace;
     }
-    if (line || wanted == Break::kItem) {
+    if (line || item) {
       if (written_) {
-        if (wanted == Break::kItem && lines > 1 && !opened_) {
+        if (item && lines > 1 && !opened_) {
           document_.blank();
         } else {
           document_.hard();
@@ -166,7 +169,7 @@ class SourceFormatter : private TokenShape {
     for (size_t i = begin; i < end;) {
       const size_t next = item_end(i, end);
       if (i == begin) {
-        separate(i, Break::kNone);
+        separate(i, hard ? Break::kFirst : Break::kDone);
       } else {
         separate(i, hard ? Break::kItem : Break::kLine);
       }
