@@ -6,6 +6,7 @@ identity: `relay.equal` is the elementwise operator, `relay.structural_equal` co
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 from . import _core
@@ -232,10 +233,21 @@ def _bool(self: Call) -> bool:
     return True
 
 
+def annotated_text(thing: Any, annotate: Any, show_meta_data: bool = True) -> str:
+    """The text of a module or expression with what a function says of each node as a comment behind it. Marks of a comment around what it
+    says go, since its text is inside of one; others are parted."""
+
+    def remark(node: Any) -> str:
+        text = str(annotate(node) or "").strip().removeprefix("/*").removesuffix("*/")
+        return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text).strip()
+
+    return _core.annotated_text(thing, remark, show_meta_data)
+
+
 def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None) -> str:
-    """Program text of the expression; `annotate` is not supported."""
+    """Program text of the expression. `annotate`: a function of a node whose text stands behind the node as a comment."""
     if annotate is not None:
-        raise NotImplementedError("annotating text by a callback is not supported")
+        return annotated_text(self, annotate, show_meta_data)
     return _core.print_expr(self, show_meta_data)
 
 

@@ -247,8 +247,6 @@ class _Library(Module):
     def __getitem__(self, name: str) -> Any:
         return getattr(self._owner, name) if name in _FUNCTIONS else super().__getitem__(name)
 
-    get_function = __getitem__
-
     def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Any:
         """Something to call that measures runs on the inputs that are set."""
         if func_name != "run":

@@ -91,13 +91,17 @@ _FORMAT = "relay-json 1"
 
 
 def save_json(node: Any) -> str:
-    """A program, type or container of such as JSON text that `load_json` reads.
+    """A program, type, target or container of such as JSON text that `load_json` reads.
 
     Modules are stored as program text, everything else as Relay's pickle. TVM's own files are another format, which
     `load_json` reads as well.
     """
+    from ..target import Target
+
     if isinstance(node, _relay.IRModule):
         return json.dumps({"format": _FORMAT, "module": node.astext()})
+    if isinstance(node, Target):
+        return json.dumps({"format": _FORMAT, "target": node.export()})
     return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
 
 
@@ -128,6 +132,8 @@ def load_json(json_str: str) -> Any:
     """
     import io
 
+    from ..target import Target
+
     try:
         document = json.loads(json_str)
     except ValueError as error:
@@ -138,6 +144,8 @@ def load_json(json_str: str) -> Any:
         return _tvm_json.read(document)
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise _relay.RelayError(f"the document is of another format; load_json reads what save_json wrote, here ({_FORMAT}) or in TVM")
+    if "target" in document:
+        return Target(document["target"])
     if "module" in document:
         return _relay.parse(document["module"], "json")
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import relay as _relay
 from relay import Attrs, Dim, Expr, Function, IRModule, NDArray, Type, Value, _core
+
+from relay.expr import annotated_text
 
 from .._absent import missing_property
 
@@ -183,17 +184,6 @@ def with_result_types(thing: Any) -> Any:
     return made
 
 
-def _annotated(thing: Any, annotate: Any, show_meta_data: bool) -> str:
-    """The text of a module or expression with comments; marks of a comment around what the function says go, since
-    its text is inside of one; others are parted."""
-
-    def remark(node: Any) -> str:
-        text = str(annotate(node) or "").strip().removeprefix("/*").removesuffix("*/")
-        return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text).strip()
-
-    return _core.annotated_text(thing, remark, show_meta_data)
-
-
 def _versioned(text: str) -> str:
     return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
 
@@ -203,7 +193,7 @@ def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None, *, sh
     a bool in its place is `show_types`, as relay's own method has it."""
     if annotate is None or isinstance(annotate, bool):
         return _versioned(_core.print_expr(self, show_meta_data, bool(annotate) or show_types))
-    return _versioned(_annotated(self, annotate, show_meta_data))
+    return _versioned(annotated_text(self, annotate, show_meta_data))
 
 
 _raw_module_astext = IRModule.astext
@@ -214,7 +204,7 @@ def _module_astext(self: IRModule, show_meta_data: bool = True, annotate: Any = 
     is `show_types`, as relay's own method has it."""
     if annotate is None or isinstance(annotate, bool):
         return _raw_module_astext(self, show_meta_data, bool(annotate) or show_types)
-    return _annotated(self, annotate, show_meta_data)
+    return annotated_text(self, annotate, show_meta_data)
 
 
 def _attr(self: Attrs, key: str) -> Any:
@@ -246,7 +236,7 @@ def _show(self: Any, *args: Any, **kwargs: Any) -> None:
 
 def install() -> None:
     """Puts the members onto the classes, once."""
-    for cls in (Expr, Type, NDArray):
+    for cls in (Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass):
         setattr(cls, "same_as", _same_as)
     setattr(Dim, "same_as", _same_term)
     for name, getter in {"get_int": _get_int, "get_int_tuple": _get_int_tuple, "get_str": _get_str}.items():

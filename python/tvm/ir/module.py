@@ -32,6 +32,8 @@ def _setitem(self: Base, var: Any, val: Any) -> None:
         self.add_type(val, replace=True)
     else:
         name = var.name_hint if isinstance(var, GlobalVar) else var
+        if isinstance(val, _relay.Expr) and not isinstance(val, Function):
+            val = Function(_relay._core.free_vars(val), val)
         _raw_setitem(self, var, apart_in(self, name, val) if isinstance(val, Function) and isinstance(name, str) else val)
 
 

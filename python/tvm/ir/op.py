@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from relay import Op
 from relay import _core
@@ -86,6 +86,18 @@ def forget_attached(op_name: str) -> None:
         del _attached[key]
 
 
+class Argument(NamedTuple):
+    """An input of an operator."""
+
+    name: str
+    description: str
+
+    @property
+    def type_info(self) -> str:
+        """The kind of the input."""
+        return "Tensor"
+
+
 def _info(self: Op) -> dict[str, Any]:
     return _core.op_info(self.name)
 
@@ -123,6 +135,6 @@ setattr(Op, "reset_attr", _reset_attr)
 setattr(Op, "num_inputs", property(lambda self: len(_info(self)["inputs"])))
 setattr(Op, "support_level", property(lambda self: _info(self)["level"]))
 setattr(Op, "description", property(lambda self: _info(self)["doc"]))
-setattr(Op, "arguments", property(lambda self: _info(self)["inputs"]))
+setattr(Op, "arguments", property(lambda self: [Argument(name, text) for name, text in _info(self)["inputs"]]))
 
 __all__ = ["Op", "register_intrin_lowering", "register_op_attr"]

@@ -108,13 +108,9 @@ _NO_EFFECT = {
     "relay.backend.use_auto_scheduler", "relay.backend.use_meta_schedule", "relay.backend.use_meta_schedule_dispatch",
     "relay.backend.disable_auto_scheduler_layout_rewrite", "relay.backend.tir_converter",
     "relay.remove_standalone_reshapes.enable", "relay.frontend.fill_span", "relay.ToMixedPrecision.keep_orig_output_dtype",
-    "relay.collage.tvm_max_depth", "relay.collage.byoc_max_depth", "relay.collage.byoc_fusion_style", "relay.ext.cmsisnn.options",
-    "relay.ext.ethos-n.options", "relay.ext.ethos-u.options", "relay.ext.mrvl.options", "relay.ext.verilator.options",
-    "relay.ext.vitis_ai.options", "relay.ext.vitis_ai.options.target", "relay.ext.vitis_ai.options.build_dir",
-    "relay.ext.vitis_ai.options.work_dir", "relay.ext.vitis_ai.options.export_runtime_module",
-    "relay.ext.vitis_ai.options.load_runtime_module", "ir.enable_si_builder", "testing.immutable_module", "te.keep_schedule_record",
+    "relay.collage.tvm_max_depth", "relay.collage.byoc_max_depth", "relay.collage.byoc_fusion_style", "ir.enable_si_builder", "testing.immutable_module", "te.keep_schedule_record",
 }  # fmt: skip
-_NO_EFFECT_UNDER = ("tir.", "relax.", "cuda.")
+_NO_EFFECT_UNDER = ("tir.", "relax.", "cuda.", "relay.ext.")
 
 
 def _unknown_key(key: Any, own: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -9,12 +10,14 @@ import relay as _relay
 from relay import Executable, Expr, Function, IRModule
 from relay import transform as _passes
 
+from .._ffi.runtime_ctypes import DataType
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
 from ..target import Target
 from .backend.graph_json import Graph
 from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
 from .backend.options import Executor, Runtime
+from .qnn.rounding import settled
 
 GraphExecutor = AotExecutor = Compiled
 
@@ -24,6 +27,7 @@ __all__ = ["AotExecutor", "BuildModule", "GraphExecutor", "bind_params_by_name",
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
     """The program of a module, compiled under the current context. Values for names that are no parameters are ignored: scripts pass the
     weights of a network once more after a pass has bound them."""
+    mod = settled(mod)
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
     return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry)
@@ -44,7 +48,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
     """The module after the standard passes of the current context's level, and the parameters."""
-    module = mod if isinstance(mod, IRModule) else module_of(mod)
+    module = settled(mod if isinstance(mod, IRModule) else module_of(mod))
     if params:
         module = module.copy()
         module["main"] = bind_params_by_name(module["main"], params)
@@ -90,11 +94,39 @@ class Weights:
         return _relay.var(name, shape=value.shape, dtype=value.dtype)
 
 
+def _bytes_of(text: str) -> int:
+    """The bytes of a value of a type that stands as text; 0 where a run finds them."""
+    work, total = [_relay.parse_type(text)], 0
+    while work:
+        found = work.pop()
+        if isinstance(found, _relay.TupleType):
+            work += found.fields
+        elif isinstance(found, _relay.TensorType) and all(isinstance(extent, int) for extent in found.shape):
+            total += math.prod(found.shape) * -(-DataType(found.dtype).bits // 8)
+    return total
+
+
+class FunctionInfo:
+    """Memory of a function of a compiled program, in bytes by target, as TVM's class of this name has it. One that a run finds counts as 0."""
+
+    def __init__(self, signature: tuple[list[tuple[str, str]], str], constants: int, mod: IRModule, name: str) -> None:
+        host = Target("llvm")
+        params, result = signature
+        self.io_sizes = {host: sum(_bytes_of(text) for _, text in params) + _bytes_of(result)}
+        self.constant_sizes = {host: constants}
+        self.relay_primfuncs = {host: mod[name]} if name in mod else {}
+        self.tir_primfuncs: dict[Target, Any] = {}
+
+
 class FactoryModule(Module):
     """The result of `build`: ``lib["default"](device)`` goes into a GraphModule; it also unpacks as (graph, lib, params)."""
 
-    def __init__(self, program: Executable, mod: IRModule, target: Any, params: Mapping[str, Any], name: str) -> None:
+    def __init__(
+        self, program: Executable, mod: IRModule, target: Any, params: Mapping[str, Any], name: str, executor: Any = None, runtime: Any = None
+    ) -> None:
         super().__init__(program)
+        self.executor = executor if executor is not None else Executor("graph")
+        self.runtime = runtime if runtime is not None else Runtime("cpp")
         self.ir_mod = mod
         self.target = target
         self.libmod_name = name
@@ -118,6 +150,17 @@ class FactoryModule(Module):
     def module(self) -> Module:
         """The compiled program."""
         return self
+
+    @property
+    def function_metadata(self) -> dict[str, FunctionInfo]:
+        """By function: the bytes of its inputs and outputs, and of the constants that `build` got."""
+        assert self.weights is not None
+        given = sum(value.numpy().nbytes for value in self.weights.values.values())
+        return {name: FunctionInfo(self.program.signatures[name], given if name == "main" else 0, self.ir_mod, name) for name in self.program.entries}
+
+    def get_devices(self) -> list[str]:
+        """The names of devices that a run is given beside the CPU: none."""
+        return []
 
     def get_params(self) -> dict[str, Any]:
         """Parameters that a run still wants: none, those that `build` got are constants of the program."""
@@ -164,7 +207,7 @@ def build(
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise NotImplementedError("build with memory pools: the program plans its own memory")
     mod = ir_mod if isinstance(ir_mod, IRModule) else module_of(ir_mod)
-    return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name)
+    return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
 
 
 class BuildModule:

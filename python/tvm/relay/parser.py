@@ -7,13 +7,19 @@ from typing import Any
 import relay as _relay
 from relay import Expr, IRModule
 
+from .metadata import with_metadata
+
 __all__ = ["SpanCheck", "fromtext", "parse", "parse_expr"]
 
 
 def parse(source: str, source_name: str = "from_string", init_module: IRModule | None = None, init_meta_table: Any = None) -> IRModule:
-    """Program text as a module, typed. Raises RelayError with all problems, those of types too."""
+    """Program text as a module, typed. Raises RelayError with all problems, those of types too.
+
+    `init_meta_table` has lists of constants and virtual devices by the key that ``meta[key][index]`` in the text names. Raises ValueError
+    where the text has metadata of its own, TypeError for other objects.
+    """
     if init_meta_table:
-        raise NotImplementedError("parse with init_meta_table: constants stand in the text's own metadata section")
+        source = with_metadata(source, init_meta_table)
     return _typed(_relay.parse(source, source_name, init_module))
 
 

@@ -76,6 +76,36 @@ class Module:
 
     get_source.__relay_missing__ = "the source of compiled programs"  # type: ignore[attr-defined]
 
+    @property
+    def is_dso_exportable(self) -> bool:
+        """True: every program can be written as a file."""
+        return True
+
+    @property
+    def is_binary_serializable(self) -> bool:
+        """True: every program can be pickled."""
+        return True
+
+    @property
+    def entry_name(self) -> str:
+        """The name of the function that a call of the module runs."""
+        return "main"
+
+    @property
+    def entry_func(self) -> Callable[..., Any]:
+        """The function that a call of the module runs. Raises AttributeError where the module has none."""
+        return self[self.entry_name]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """True if the module has a function of the name."""
+        try:
+            return self.get_function(name, query_imports) is not None
+        except AttributeError:
+            return False
+
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """`default` makes something to run on a device, `debug_create` the same by name; other names are functions of the program."""
         if name in ("default", "debug_create", "cuda_graph_create"):
@@ -86,7 +116,9 @@ class Module:
             raise AttributeError(f"the module has no function {name}; it has {', '.join(self.program.entries)}")
         return lambda *args: self.program.call(name, *args)
 
-    get_function = __getitem__
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
+        """The same as ``module[name]``; nothing is imported, so `query_imports` changes nothing."""
+        return self[name]
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, addons: Any = None, workspace_dir: Any = None, **kwargs: Any) -> str:
         """Writes the program as a file that `load_module`, `relay.load` and the command `relay run` take."""

@@ -35,6 +35,15 @@ def _dtype(kind: int, bits: int, lanes: int) -> np.dtype[Any]:
         raise RelayError(f"the file has an array of dtype {names[kind]}, which is not supported") from None
 
 
+def array_record(value: Any) -> bytes:
+    """An array as bytes: dtype, shape and elements."""
+    data = np.ascontiguousarray(value.numpy() if isinstance(value, NDArray) else value)
+    data = data.astype(data.dtype.newbyteorder("<"), copy=False).reshape(np.shape(value))
+    kind, bits = _code(data.dtype)
+    head = struct.pack("<QQiiiBBH", _ARRAY, 0, 1, 0, data.ndim, kind, bits, 1)
+    return head + struct.pack(f"<{data.ndim}q", *data.shape) + struct.pack("<q", data.nbytes) + data.tobytes()
+
+
 def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     """Arrays by name as bytes."""
     out = bytearray(struct.pack("<QQQ", _LIST, 0, len(params)))
@@ -43,11 +52,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
         out += struct.pack("<Q", len(encoded)) + encoded
     out += struct.pack("<Q", len(params))
     for value in params.values():
-        data = np.ascontiguousarray(value.numpy() if isinstance(value, NDArray) else value)
-        data = data.astype(data.dtype.newbyteorder("<"), copy=False).reshape(np.shape(value))
-        kind, bits = _code(data.dtype)
-        out += struct.pack("<QQiiiBBH", _ARRAY, 0, 1, 0, data.ndim, kind, bits, 1)
-        out += struct.pack(f"<{data.ndim}q", *data.shape) + struct.pack("<q", data.nbytes) + data.tobytes()
+        out += array_record(value)
     return out
 
 

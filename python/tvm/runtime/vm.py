@@ -22,7 +22,8 @@ class Executable(Module):
         if not isinstance(mod, _relay.Executable):
             raise TypeError(f"an Executable is made of a compiled program, not of {type(mod).__name__}")
         super().__init__(mod)
-        self.mod = source if source is not None else _relay.IRModule()
+        # What it was compiled from, where that was in this process: it knows types of arguments and constructors of results.
+        self._source = source if source is not None else _relay.IRModule()
 
     def save(self) -> tuple[bytearray, Module]:  # type: ignore[override]
         """The program as bytes, and as a module whose `export_library` writes them."""
@@ -42,6 +43,8 @@ class Executable(Module):
     def module(self) -> Module:
         """The program as a module."""
         return self
+
+    mod = module
 
     @property
     def globals(self) -> list[str]:
@@ -93,6 +96,11 @@ class VirtualMachine:
         self._inputs: dict[str, list[Any]] = {}
         self._result: Any = None
 
+    @property
+    def module(self) -> Module:
+        """The machine as a module of its functions: ``machine.module["invoke"]("main", x)``, or measured by ``time_evaluator("invoke", device)``."""
+        return _Functions(self)
+
     def _arranged(self, func_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         from ..relay.backend.interpreter import _arrange
 
@@ -116,12 +124,12 @@ class VirtualMachine:
         from ..relay.backend.values import from_program, to_program
 
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
-        mod = self._exec.mod
+        mod = self._exec._source
         signature: Any = _relay._core.function_signature(mod, func_name) if func_name in mod else None
         kinds = [] if signature is None else list(signature.arg_types)
         kinds += [None] * (len(given) - len(kinds))
         result = self._exec.program.call(func_name, *(to_program(value, kind, mod, True) for value, kind in zip(given, kinds)))
-        self._result = from_program(result, self._exec.mod)
+        self._result = from_program(result, mod)
         return self._result
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -158,3 +166,32 @@ class VirtualMachine:
         require_cpu(device, "a measurement")
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
         return measure(lambda: self._exec.program.call(func_name, *given), number, repeat)
+
+
+class _Functions(Module):
+    """A machine by the names of its functions."""
+
+    def __init__(self, machine: VirtualMachine) -> None:
+        super().__init__(machine._exec)
+        self._machine = machine
+
+    @property
+    def type_key(self) -> str:
+        """The kind of the module."""
+        return "VirtualMachine"
+
+    def __getitem__(self, name: str) -> Any:
+        own = {
+            "invoke": self._machine.invoke, "invoke_stateful": self._machine.invoke_stateful, "invoke_return_to_device": self._machine.invoke,
+            "set_input": self._machine.set_input, "set_one_input": self._machine.set_one_input, "profile": getattr(self._machine, "profile", None),
+            "get_num_outputs": lambda: len(self._machine.get_outputs()), "get_output": lambda index: self._machine.get_outputs()[index],
+            "get_input_index": lambda input_name, func_name="main": self._machine.get_input_index(input_name, func_name),
+        }  # fmt: skip
+        return own[name] if own.get(name) is not None else super().__getitem__(name)
+
+    def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Any:
+        """Something to call that measures: of "invoke" with a function's name and its arguments, or those that are set."""
+        if func_name not in ("invoke", "invoke_stateful"):
+            return super().time_evaluator(func_name, dev, number, repeat, **kwargs)
+        require_cpu(dev, "a measurement")
+        return lambda name="main", *args: measure(lambda: self._machine.invoke(name, *args), number, repeat)

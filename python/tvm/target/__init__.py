@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 from .. import _absent
 from ..runtime.ndarray import Device
-from . import codegen
+from . import codegen, tag as _tags
 
 __all__ = ["Target", "VirtualDevice", "codegen", "create", "make_compilation_config"]
 
@@ -26,10 +27,18 @@ class Target:
         if isinstance(target, Target):
             self._attrs, self._kind, host = dict(target._attrs), target._kind, host or target.host
         elif isinstance(target, Mapping):
+            if "tag" in target:
+                target = {**_tags.options_of(str(target["tag"])), **target}
             if "kind" not in target:
                 raise ValueError("the target has no kind")
             self._attrs = {key: value for key, value in target.items() if key not in ("kind", "host")}
             self._kind, host = str(target["kind"]), host or target.get("host")
+        elif isinstance(target, str) and target.lstrip().startswith("{"):
+            self.__init__(_of_json(target), host)  # type: ignore[misc]
+            return
+        elif isinstance(target, str) and _tags.is_tag(target.strip()):
+            self.__init__({"tag": target.strip()}, host)  # type: ignore[misc]
+            return
         elif isinstance(target, str) and target.strip():
             words = target.split()
             self._kind, self._attrs = words[0], {}
@@ -57,8 +66,9 @@ class Target:
     @property
     def keys(self) -> list[str]:
         """General words for the target."""
-        own = str(self._attrs.get("keys", "")).split(",")
-        return [word for word in own if word] + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])
+        given = self._attrs.get("keys", "")
+        own = given.split(",") if isinstance(given, str) else [str(word) for word in given]
+        return list(dict.fromkeys([word for word in own if word] + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])))
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -80,6 +90,11 @@ class Target:
     def libs(self) -> list[str]:
         """Libraries that were given: none is used."""
         return [word for word in str(self._attrs.get("libs", "")).split(",") if word]
+
+    @property
+    def tag(self) -> str:
+        """The name that the target was made by; empty if it was made by options."""
+        return str(self._attrs.get("tag", ""))
 
     @property
     def model(self) -> str:
@@ -201,16 +216,34 @@ class Target:
         _local.stack.pop()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Target) and str(self) == str(other)
+        return isinstance(other, Target) and self._described() == other._described()
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self._described())
+
+    def _described(self) -> str:
+        """Kind, options and general words as one text: general words that follow from the kind need not be written."""
+        plain = {key: value for key, value in self._attrs.items() if key != "keys"}
+        return f"{self._kind} {self.keys} {sorted((key, _as_text(value)) for key, value in plain.items())}"
 
     def __str__(self) -> str:
-        options = [f"-{key}={','.join(value) if isinstance(value, (list, tuple)) else value}" for key, value in self._attrs.items()]
+        options = [f"-{key}={_as_text(value)}" for key, value in self._attrs.items()]
         return " ".join([self._kind, *options])
 
     __repr__ = __str__
+
+
+def _as_text(value: Any) -> str:
+    return ",".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _of_json(text: str) -> Mapping[str, Any]:
+    try:
+        made = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"the target {text!r} is no JSON: {error}") from None
+    assert isinstance(made, dict)
+    return made
 
 
 # Those that scripts name; programs are compiled for the first ones.
@@ -262,6 +295,7 @@ from .generic_func import (  # noqa: E402
     GenericFunc as GenericFunc, generic_func as generic_func, get_native_generic_func as get_native_generic_func,
     override_native_generic_func as override_native_generic_func,
 )  # fmt: skip
+from .tag import list_tags as list_tags, register_tag as register_tag  # noqa: E402
 from .kinds import (  # noqa: E402
     adreno as adreno, arm_cpu as arm_cpu, bifrost as bifrost, cuda as cuda, hexagon as hexagon, intel_graphics as intel_graphics, mali as mali,
     micro as micro, rasp as rasp, riscv_cpu as riscv_cpu, rocm as rocm, stm32 as stm32, vta as vta,

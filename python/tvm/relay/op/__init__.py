@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import relay as _relay
 from relay import Call as Call, Constant as Constant, Expr as Expr, Tuple as Tuple, TupleWrapper as TupleWrapper, const as const
 from relay.op.generated.tensor import *  # noqa: F403
 from relay.op.tensor import *  # noqa: F403
@@ -23,6 +24,20 @@ from .op import (
 from ...ir.op import Op as Op, register_op_attr as register_op_attr
 
 sys.modules[__name__ + ".dyn"] = dyn
+
+
+def shape_of(data: Any, dtype: Any = "int32") -> Any:  # type: ignore[no-redef]
+    """The extents as a vector; a dtype of floats is cast to, since extents are integers."""
+    return _of_integers(_relay.shape_of, data, dtype)
+
+
+def ndarray_size(data: Any, dtype: Any = "int32") -> Any:  # type: ignore[no-redef]
+    """How many elements there are; a dtype of floats is cast to, since that is an integer."""
+    return _of_integers(_relay.ndarray_size, data, dtype)
+
+
+def _of_integers(operator: Any, data: Any, dtype: Any) -> Any:
+    return _relay.cast(operator(data, "int64"), dtype) if "float" in str(dtype) else operator(data, dtype)
 
 
 def scatter(data: Any, indices: Any, updates: Any, axis: int) -> Any:

@@ -8,6 +8,7 @@ from relay.qnn.op import *  # noqa: F403
 
 from ... import _absent
 from . import op, transform
+from .op import requantize_config as requantize_config
 
 
 def __getattr__(name: str) -> Any:

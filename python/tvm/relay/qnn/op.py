@@ -12,6 +12,7 @@ from ... import _absent
 from ...ir.op import register_op_attr
 from ...runtime.object import Object as Object
 from ...target import Target as Target
+from .rounding import RequantizeConfig as RequantizeConfig, current_requantize_config as current_requantize_config, requantize_config as requantize_config
 
 
 def register_qnn_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:

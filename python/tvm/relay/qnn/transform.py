@@ -7,7 +7,9 @@ from typing import Any
 from relay import transform as _passes
 
 from ... import _absent
+from ...ir.transform import Sequential, module_pass
 from ...target import Target
+from .rounding import in_force, settled
 
 __all__ = ["CanonicalizeOps", "Legalize"]
 
@@ -18,7 +20,8 @@ def CanonicalizeOps() -> _passes.Pass:  # noqa: N802
     Results are those of the operators where no sum leaves 32 bits. `relay.transform.create("QnnCanonicalize")` writes
     definitions that are right for all numbers.
     """
-    return _passes.create("QnnCanonicalize", exact=False)
+    made = _passes.create("QnnCanonicalize", exact=False)
+    return Sequential([module_pass(lambda mod, _: settled(mod), 0, "RequantizeConfig"), made], 0, "CanonicalizeOps") if in_force() else made
 
 
 def Legalize() -> _passes.Pass:  # noqa: N802

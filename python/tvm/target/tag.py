@@ -1,0 +1,45 @@
+"""Targets by names of products, such as "raspberry-pi/4b-aarch64"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import Target
+
+__all__ = ["list_tags", "register_tag"]
+
+# Makers whose products have names: what a product is, beside its name.
+_MAKERS: dict[str, dict[str, Any]] = {"nvidia": {"kind": "cuda"}, "raspberry-pi": {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "device": "arm_cpu"}}
+_registered: dict[str, dict[str, Any]] = {}
+
+
+def is_tag(name: str) -> bool:
+    """True for names of products: those that were registered, and MAKER/PRODUCT of makers that are known."""
+    return name in _registered or "/" in name and name.split("/")[0] in _MAKERS
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The kind and the options of a product. Raises ValueError for a name that is none."""
+    if not is_tag(name):
+        raise ValueError(f"no target is called {name!r}: register_tag gives a name to one")
+    return dict(_registered[name] if name in _registered else _MAKERS[name.split("/")[0]])
+
+
+def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Target | None:
+    """Gives a name to a kind with options. Raises ValueError if the name is taken, unless `override`."""
+    from . import Target
+
+    if name in _registered and not override:
+        raise ValueError(f"a target is called {name!r} already")
+    Target(config)
+    _registered[name] = dict(config)
+    return Target({"tag": name})
+
+
+def list_tags() -> dict[str, Target] | None:
+    """The targets that were registered, by their names."""
+    from . import Target
+
+    return {name: Target({"tag": name}) for name in _registered}

@@ -1,0 +1,198 @@
+"""Members and arguments that tests and deployment scripts of TVM use here and there."""
+
+import numpy as np
+import pytest
+
+import tvm
+import tvm.testing
+from tvm import relay
+from tvm.relay.op import op as op_module
+from tvm.runtime.vm import VirtualMachine
+
+
+def relu_of_sum():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(2, 3))
+    return tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.relu(x + w))), {"w": np.full((2, 3), -1, "float32")}
+
+
+DATA = np.arange(6, dtype="float32").reshape(2, 3)
+WANTED = np.maximum(DATA - 1, 0)
+
+
+def test_an_executable_is_exported_as_a_module(tmp_path):
+    mod, params = relu_of_sum()
+    exe = relay.vm.compile(mod, "llvm", params=params)
+    exe.mod.export_library(str(tmp_path / "lib.so"))
+    machine = VirtualMachine(tvm.runtime.load_module(str(tmp_path / "lib.so")), tvm.cpu())
+    np.testing.assert_array_equal(machine.invoke("main", DATA).numpy(), WANTED)
+
+
+def test_a_machine_by_the_names_of_its_functions():
+    mod, params = relu_of_sum()
+    machine = VirtualMachine(relay.vm.compile(mod, "llvm", params=params), tvm.cpu())
+    functions = machine.module
+    np.testing.assert_array_equal(functions["invoke"]("main", DATA).numpy(), WANTED)
+    functions["set_input"]("main", DATA * 2)
+    functions["invoke_stateful"]("main")
+    assert functions["get_num_outputs"]() == 1 and functions["get_output"](0).numpy()[1, 2] == 9
+    assert functions["get_input_index"]("x") == 0 and functions.type_key == "VirtualMachine"
+    assert len(functions.time_evaluator("invoke", tvm.cpu(), number=1, repeat=2)("main").results) == 2
+    with pytest.raises(AttributeError, match="the module has no function prof"):
+        functions["prof"]
+
+
+def test_functions_of_a_module():
+    mod, params = relu_of_sum()
+    lib = relay.build(mod, "llvm", params=params).get_lib()
+    assert lib.implements_function("main") and not lib.implements_function("other", query_imports=True)
+    np.testing.assert_array_equal(lib.get_function("main", True)(DATA), WANTED)
+    np.testing.assert_array_equal(lib(DATA), WANTED)
+    assert lib.entry_name == "main" and lib.is_dso_exportable and lib.is_binary_serializable
+
+
+def test_what_a_build_knows_of_itself():
+    mod, params = relu_of_sum()
+    lib = relay.build(mod, "llvm", params=params, executor=relay.backend.Executor("aot"))
+    assert lib.executor.name == "aot" and lib.runtime.name == "cpp" and lib.get_devices() == []
+    (info,) = lib.function_metadata.values()
+    target = tvm.target.Target("llvm")
+    assert info.io_sizes[target] == 48 and info.constant_sizes[target] == 24
+    assert info.relay_primfuncs[target].same_as(mod["main"]) and info.tir_primfuncs == {}
+    halves = relay.var("h", shape=(3,), dtype="float16")
+    dynamic = relay.var("d", shape=(relay.Any(),), dtype="bool")
+    built = relay.build(tvm.IRModule.from_expr(relay.Function([halves, dynamic], relay.Tuple([halves, dynamic]))), "llvm")
+    assert built.function_metadata["main"].io_sizes[target] == 12
+
+
+def test_same_as():
+    mod, _ = relu_of_sum()
+    assert mod.same_as(mod) and not mod.same_as(mod.copy())
+    attrs = relay.nn.softmax(relay.var("x")).attrs
+    assert attrs.same_as(attrs)
+
+
+def test_names_of_arguments():
+    arguments = relay.op.get("nn.conv2d").arguments
+    assert [argument.name for argument in arguments] == ["data", "weight"]
+    assert arguments[1].type_info == "Tensor" and "kernel_layout" in arguments[1].description
+    assert op_module.get("add").arguments[0].name == "lhs"
+
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) { add(%x, meta[relay.Constant][1]) }
+"""
+
+
+def test_constants_beside_the_text():
+    table = {"relay.Constant": [relay.const(1.0), relay.const(DATA)]}
+    mod = tvm.relay.parse(TEXT, "from_string", None, table)
+    np.testing.assert_array_equal(mod["main"].body.args[1].data.numpy(), DATA)
+    assert tvm.parser.parse(TEXT, init_meta_table=table)["main"].body.args[1].data.numpy().tobytes() == DATA.tobytes()
+    with pytest.raises(ValueError, match="the text has metadata of its own, and init_meta_table gives more"):
+        tvm.relay.parse(mod.astext(), init_meta_table=table)
+    with pytest.raises(TypeError, match="init_meta_table holds constants and virtual devices, and 'relay.Constant' has a str"):
+        tvm.relay.parse(TEXT, init_meta_table={"relay.Constant": ["one"]})
+    with pytest.raises(tvm.error.DiagnosticError):
+        tvm.relay.parse(TEXT, init_meta_table={"relay.Constant": [relay.const(1.0)]})
+
+
+def test_devices_beside_the_text():
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) {
+      on_device(negative(%x), virtual_device=meta[VirtualDevice][1], constrain_result=True)
+    }"""
+    devices = [tvm.target.VirtualDevice(tvm.cpu(0)), tvm.target.VirtualDevice(tvm.cuda(2))]
+    body = tvm.relay.parse(text, init_meta_table={"VirtualDevice": devices})["main"].body
+    wanted = relay.annotation.on_device(body.args[0], tvm.cuda(2), constrain_result=True)
+    tvm.ir.assert_structural_equal(body, wanted)
+
+
+def requantised():
+    x = relay.var("x", shape=(4,), dtype="int32")
+    scales = relay.const(1.0, "float32"), relay.const(2.0, "float32")
+    return tvm.IRModule.from_expr(relay.Function([x], relay.qnn.op.requantize(x, scales[0], relay.const(0), scales[1], relay.const(0), out_dtype="int8")))
+
+
+HALVES = np.array([-3, -1, 1, 3], "int32")
+
+
+@pytest.mark.parametrize("rounding, wanted", [("UPWARD", [-1, 0, 1, 2]), ("TONEAREST", [-2, -1, 1, 2])])
+def test_rounding_by_a_context(rounding, wanted):
+    with relay.qnn.op.requantize_config(rounding=rounding):
+        assert relay.qnn.op.current_requantize_config().rounding == rounding
+        compiled = relay.vm.compile(requantised(), "llvm")
+        canonical = relay.qnn.transform.CanonicalizeOps()(requantised())
+    assert relay.qnn.op.current_requantize_config().rounding == "UPWARD"
+    assert VirtualMachine(compiled, tvm.cpu()).invoke("main", HALVES).numpy().tolist() == wanted
+    assert "qnn." not in canonical.astext()
+    assert relay.create_executor("debug", mod=canonical).evaluate()(HALVES).numpy().tolist() == wanted
+
+
+def test_rounding_that_a_call_names_stays():
+    mod = tvm.relay.parse(requantised().astext().replace('out_dtype', 'rounding="UPWARD", out_dtype'))
+    with relay.qnn.op.requantize_config(rounding="TONEAREST"), relay.qnn.op.requantize_config(compute_dtype="float32"):
+        assert relay.qnn.op.current_requantize_config().rounding == "TONEAREST"
+        lib = relay.vm.compile(mod, "llvm")
+    assert VirtualMachine(lib, tvm.cpu()).invoke("main", HALVES).numpy().tolist() == [-1, 0, 1, 2]
+
+
+def test_requantize_config_refuses():
+    with pytest.raises(ValueError, match="rounding of requantize_config is one of UPWARD, TONEAREST, not 'DOWN'"):
+        relay.qnn.op.requantize_config(rounding="DOWN")
+    with pytest.raises(ValueError, match="requantize_config has no 'round': it has rounding and compute_dtype"):
+        relay.qnn.op.requantize_config(round="UPWARD")
+
+
+def test_targets_as_json_and_by_tags():
+    target = tvm.target.Target('{"kind": "llvm", "mcpu": "skylake-avx512", "keys": ["cpu"], "num-cores": 4}')
+    assert target.mcpu == "skylake-avx512" and target.keys == ["cpu"]
+    assert target == tvm.target.Target({"kind": "llvm", "num-cores": "4", "mcpu": "skylake-avx512"})
+    assert tvm.ir.load_json(tvm.ir.save_json(target)) == target
+    with_host = tvm.target.Target("cuda -arch=sm_80", host="llvm -mcpu=haswell")
+    again = tvm.ir.load_json(tvm.ir.save_json(with_host))
+    assert again == with_host and again.host.mcpu == "haswell"
+    with pytest.raises(ValueError, match="is no JSON"):
+        tvm.target.Target('{"kind": llvm}')
+    assert tvm.target.Target("nvidia/geforce-rtx-3070").kind.name == "cuda"
+    assert tvm.target.Target({"tag": "raspberry-pi/4b-aarch64"}).tag == "raspberry-pi/4b-aarch64"
+    with pytest.raises(ValueError, match="no target is called 'own/board'"):
+        tvm.target.Target({"tag": "own/board"})
+    tvm.target.register_tag("own/board", {"kind": "llvm", "mcpu": "haswell"}, override=True)
+    assert tvm.target.Target("own/board").mcpu == "haswell" and "own/board" in tvm.target.list_tags()
+    with pytest.raises(ValueError, match="a target is called 'own/board' already"):
+        tvm.target.register_tag("own/board", {"kind": "llvm"})
+
+
+def test_options_of_code_generators_in_a_context():
+    with tvm.transform.PassContext(opt_level=3, config={"relay.ext.mine.options": {"level": 1}}) as context:
+        assert context.config["relay.ext.mine.options"] == {"level": 1}
+
+
+def test_a_code_generator_gives_a_module():
+    def generate(func):
+        inner = relay.Function(func.params, func.body)
+        return relay.build(tvm.IRModule.from_expr(inner), "llvm")
+
+    tvm.register_func("relay.ext.through_build", generate, override=True)
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    mod = tvm.IRModule({"part": relay.Function([x], x + x).with_attr({"Compiler": "through_build", "global_symbol": "part"})})
+    mod["main"] = relay.Function([y], mod.get_global_var("part")(y))
+    try:
+        result = relay.create_executor("graph", mod=mod, target="llvm").evaluate()(np.ones(2, "float32"))
+    finally:
+        tvm.runtime.registry.remove_global_func("relay.ext.through_build")
+    assert result.numpy().tolist() == [2, 2]
+
+
+def test_an_expression_becomes_a_function_of_a_module():
+    mod = tvm.IRModule()
+    x = relay.var("x", shape=(2,))
+    mod["main"] = relay.exp(x)
+    assert mod["main"].params[0].name_hint == "x"
+
+
+def test_extents_as_floats():
+    x = relay.var("x", shape=(3, 4))
+    folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([x], relay.shape_of(x, "float32"))))
+    assert folded["main"].body.data.numpy().tolist() == [3.0, 4.0]
+    assert relay.create_executor("debug").evaluate(relay.Function([x], relay.op.ndarray_size(x, "float64")))(np.ones((3, 4), "float32")).numpy() == 12.0
