@@ -29,7 +29,7 @@ _NO_ENDINGS = ("_runtime_enabled", "_compiler_enabled", "_codegen_enabled", "eth
                "_executor_build_enabled", "is_auto_scheduler_enabled", "is_meta_schedule_enabled", "is_meta_schedule_dispatch_enabled", "has_ethosn",
                "skip_ccompiler_tests", "is_tensorrt_available")  # fmt: skip
 
-_NO_NAMES = {"tvm.contrib.cudnn.exists", "tvm.contrib.miopen.exists"}
+_NO_NAMES = {"tvm.relay.op.contrib.cmsisnn.enabled", "tvm.contrib.cudnn.exists", "tvm.contrib.miopen.exists"}
 
 
 def decided(full: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from relay import IRModule, RelayError
@@ -53,6 +54,11 @@ class Prelude:
     def get_tensor_ctor(self, canonical: str, dtype: str) -> Any:
         """A constructor of `tensor_t`: `tensor_nil`, `tensor0` to `tensor6`. Raises KeyError."""
         return self._of(dtype).get_ctor(canonical)
+
+    def get_var(self, canonical: str, dtype: str) -> Any:
+        """A constructor or a function, as the prelude before TVM 0.8 gave both. Raises KeyError."""
+        arrays = self._of(dtype)
+        return arrays.get_ctor(canonical) if re.fullmatch(r"tensor(\d|_nil)", canonical) else arrays.get_global_var(canonical)
 
     def get_name_static(self, canonical: str, dtype: str, shape: Any, batch_dim: int | None = None) -> str:
         """The form of a name of the arrays of one shape."""

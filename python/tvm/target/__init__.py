@@ -145,6 +145,13 @@ class Target:
 
         return device_of(self._kind).device_type if self._kind not in ("composite", "hybrid", "test") else 1
 
+    @staticmethod
+    def target_or_current(target: Any) -> Target:
+        """The target that is given, else the innermost one. Raises ValueError if there is neither."""
+        found = Target.canon_target(target) if target is not None else Target.current(allow_none=False)
+        assert found is not None
+        return found
+
     @property
     def max_function_args(self) -> int:
         """The most arguments of a function: there is no limit."""

@@ -196,3 +196,33 @@ def test_extents_as_floats():
     folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([x], relay.shape_of(x, "float32"))))
     assert folded["main"].body.data.numpy().tolist() == [3.0, 4.0]
     assert relay.create_executor("debug").evaluate(relay.Function([x], relay.op.ndarray_size(x, "float64")))(np.ones((3, 4), "float32")).numpy() == 12.0
+
+
+def test_names_before_others():
+    from tvm.relay.backend import compile_engine, te_compiler
+    from tvm.relay.testing import ctx_list
+    from tvm.relay.testing.config import ctx_list as same
+
+    assert compile_engine.get() is te_compiler.get() and compile_engine.get().items() == []
+    assert ctx_list() == tvm.testing.enabled_targets() and same is ctx_list
+    prelude = relay.prelude.Prelude(tvm.IRModule())
+    assert prelude.get_var("tensor_nil", "float32").name_hint == "tensor_nil_float32"
+    assert prelude.get_var("tensor_array", "int32").name_hint == "tensor_array_int32"
+
+
+def test_the_target_in_force():
+    with tvm.target.Target("llvm -mcpu=haswell"):
+        assert tvm.target.Target.target_or_current(None).mcpu == "haswell"
+        assert tvm.target.Target.target_or_current("llvm").mcpu == ""
+    with pytest.raises(ValueError, match="there is no target in force"):
+        tvm.target.Target.target_or_current(None)
+
+
+def test_versions_of_pytorch(monkeypatch):
+    import sys
+    import types
+
+    from tvm.relay.frontend.pytorch_utils import is_version_greater_than
+
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.10.1+cpu"))
+    assert is_version_greater_than("2.9.0") and is_version_greater_than("1.13") and not is_version_greater_than("2.10.1")

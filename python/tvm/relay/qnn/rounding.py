@@ -71,7 +71,7 @@ def settled(mod: IRModule) -> IRModule:
         attrs = {**{key: expr.attrs[key] for key in expr.attrs.keys()}, **{name: getattr(config, name) for name in open_ones}}
         return _relay.Call(expr.op, expr.args, _relay.Attrs(attrs, "relay.attrs.RequantizeAttrs"), expr.type_args, expr.span)
 
-    changed = {name: _relay.rewrite(mod[name], write) for name in mod.function_names}
+    changed: dict[str, Any] = {name: _relay.rewrite(mod[name], write) for name in mod.function_names}
     if all(function is mod[name] for name, function in changed.items()):
         return mod
     made = mod.copy()
