@@ -251,6 +251,8 @@ def install() -> None:
     setattr(Expr, "virtual_device", missing_property("virtual_device of an expression", devices))
     setattr(Expr, "virtual_device_", missing_property("virtual_device_ of an expression", devices))
     setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
+    # A module without functions is no less a module: scripts ask `if mod`.
+    setattr(_relay.IRModule, "__bool__", lambda self: True)
     setattr(_relay.IRModule, "get_attr", _module_attr)
     setattr(_relay.IRModule, "attrs", property(_module_attrs))
     setattr(_relay.IRModule, "with_attr", _with_module_attr)

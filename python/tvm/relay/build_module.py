@@ -202,10 +202,12 @@ def build(
 ) -> FactoryModule:
     """Compiles a module or function. `params`: values of parameters of `main`, by name, that become constants.
 
-    Raises NotImplementedError for targets other than CPUs and for memory pools, RelayError for what is wrong with the program.
+    Raises NotImplementedError for targets other than CPUs, for memory pools and for the runtime of microcontrollers, RelayError for what is wrong with the program.
     """
     if workspace_memory_pools is not None or constant_memory_pools is not None:
         raise NotImplementedError("build with memory pools: the program plans its own memory")
+    if runtime is not None and runtime.name != "cpp":
+        raise NotImplementedError(f"build with the runtime {runtime.name}: programs run in Python and C++, not on microcontrollers")
     mod = ir_mod if isinstance(ir_mod, IRModule) else module_of(ir_mod)
     return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
 

@@ -8,6 +8,7 @@ import relay as _relay
 from relay import Dim
 
 from .. import _absent
+from ..runtime import convert as convert
 
 __all__ = ["Any", "IntImm", "SizeVar", "Var", "const", "floordiv", "floormod", "indexdiv", "indexmod", "max", "min"]
 

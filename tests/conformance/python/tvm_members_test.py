@@ -71,6 +71,18 @@ def test_same_as():
     assert attrs.same_as(attrs)
 
 
+def test_a_module_without_functions_is_true():
+    assert tvm.IRModule() and len(tvm.IRModule().functions) == 0
+
+
+def test_the_runtime_of_microcontrollers():
+    crt = relay.backend.Runtime("crt", {"system-lib": True})
+    with pytest.raises(NotImplementedError, match="build with the runtime crt"):
+        relay.build(relu_of_sum()[0], "llvm", runtime=crt)
+    with pytest.raises(ValueError, match="no runtime is called 'java'; there are cpp, crt"):
+        relay.backend.Runtime("java")
+
+
 def test_names_of_arguments():
     arguments = relay.op.get("nn.conv2d").arguments
     assert [argument.name for argument in arguments] == ["data", "weight"]

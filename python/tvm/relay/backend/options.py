@@ -64,10 +64,10 @@ class Executor(_Choice):
 
 
 class Runtime(_Choice):
-    """The runtime that a program is linked with: "cpp"."""
+    """The runtime that a program is linked with: "cpp". "crt", that of microcontrollers, can be named; `build` refuses it."""
 
     _what = "runtime"
-    _registered = {"cpp": {"system-lib": "Bool"}}
+    _registered = {"cpp": {"system-lib": "Bool"}, "crt": {"system-lib": "Bool"}}
 
     @staticmethod
     def list_registered() -> list[str]:
