@@ -77,6 +77,13 @@ if(RELAY_SANITIZE)
   set(programs 1000)  # each takes tenfold
 endif()
 set_tests_properties(random_dataflow PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
+# Programs over the language: text, types, mutants, and the machine against the evaluator.
+add_test(NAME random_programs COMMAND relay_tests --gtest_filter=FrontEndRandom.*:VmRandom.Programs)
+set(programs 10000)
+if(RELAY_SANITIZE)
+  set(programs 1000)
+endif()
+set_tests_properties(random_programs PROPERTIES TIMEOUT 1500 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
 add_test(NAME onnx_mutations COMMAND relay_tests --gtest_filter=ImportOnnxErrors.Mutations)
 set_tests_properties(onnx_mutations PROPERTIES ENVIRONMENT RELAY_MUTATION_SECONDS=20)
 add_test(NAME oracle_operators_native

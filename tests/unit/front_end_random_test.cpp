@@ -1,8 +1,7 @@
 // Programs made from seeds, and mutants of them: text, types and errors of the whole front end.
-// RELAY_RANDOM_PROGRAMS sets how many.
+// RELAY_RANDOM_PROGRAMS sets how many, RELAY_RANDOM_SEED from which on.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,16 +12,15 @@
 
 #include <tests/support/random_program.h>
 #include <tests/support/round_trip.h>
+#include <tests/support/setting.h>
 #include <tests/support/typed_program.h>
 #include <tests/unit/test_paths.h>
 
 namespace relay::front_end_random_test {
 namespace {
 
-uint32_t programs(uint32_t usual) {
-  const char* asked = std::getenv("RELAY_RANDOM_PROGRAMS");
-  return asked == nullptr ? usual : static_cast<uint32_t>(std::strtoul(asked, nullptr, 10));
-}
+uint32_t programs(uint32_t usual) { return testing::setting("RELAY_RANDOM_PROGRAMS", usual); }
+uint32_t first_seed() { return testing::setting("RELAY_RANDOM_SEED", 0); }
 
 bool has_error(const std::vector<Diagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
@@ -30,7 +28,8 @@ bool has_error(const std::vector<Diagnostic>& diagnostics) {
 }
 
 TEST(FrontEndRandom, TypedProgramsPrintParseAndKeepTheirTypes) {
-  for (uint32_t seed = 0; seed < programs(300); ++seed) {
+  const uint32_t first = first_seed();
+  for (uint32_t seed = first; seed < first + programs(300); ++seed) {
     Module module = testing::TypedProgram(seed, seed % 2 == 1).module();
     ASSERT_EQ(testing::round_trip_problem(module), "") << "seed " << seed;
     Module again = parse_module("printed", print_module(module));
@@ -43,7 +42,8 @@ TEST(FrontEndRandom, TypedProgramsPrintParseAndKeepTheirTypes) {
 }
 
 TEST(FrontEndRandom, AnyProgramPrintsAndParses) {
-  for (uint32_t seed = 0; seed < programs(300); ++seed) {
+  const uint32_t first = first_seed();
+  for (uint32_t seed = first; seed < first + programs(300); ++seed) {
     testing::RandomProgramOptions options;
     options.references = seed % 2 == 1;
     options.size = 20 + static_cast<int>(seed % 5) * 40;
@@ -110,7 +110,7 @@ TEST(FrontEndRandom, MutantsAreProgramsOrGetErrorsWithPlaces) {
     all.push_back(tokens_of(print_module(testing::RandomProgram(seed).module())));
   }
   std::erase_if(all, [](const auto& tokens) { return tokens.size() < 2; });
-  std::mt19937 random(7);
+  std::mt19937 random(7 + first_seed());
   size_t right = 0;
   size_t wrong = 0;
   for (uint32_t round = 0; round < programs(600); ++round) {
