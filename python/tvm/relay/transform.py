@@ -70,7 +70,12 @@ def ToCPS(expr: Any, mod: _relay.IRModule | None = None) -> Any:  # noqa: N802
 
 
 def gradient(expr: Any, mod: _relay.IRModule | None = None, mode: str = "higher_order") -> Any:
-    """The gradient of a function: ``fn (x…) -> T`` becomes ``fn (x…) -> (T, (dx…))``; modes are higher_order and first_order."""
+    """The gradient of a function: ``fn (x…) -> T`` becomes ``fn (x…) -> (T, (dx…))``; modes are higher_order and first_order.
+
+    A name stands for its function in the module.
+    """
+    if isinstance(expr, _relay.GlobalVar) and mod is not None:
+        expr = mod[expr]
     return _passes.gradient(expr, mod, mode)
 
 

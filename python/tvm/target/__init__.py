@@ -292,7 +292,11 @@ def create(target: Any) -> Target:
 
 
 def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> dict[str, Any]:
-    """The settings that a build would be made for."""
+    """The settings that a build would be made for. Several targets, in a list or by device, are those of a program that is planned for
+    several devices; a build takes CPUs alone."""
+    if isinstance(target, (list, tuple)) or isinstance(target, Mapping) and "kind" not in target:
+        given = [Target(entry) for entry in (target.values() if isinstance(target, Mapping) else target)]
+        return {"machine": "host", "target": given, "host": Target.canon_target(target_host), "opt_level": ctxt.opt_level}
     made, host = Target.canon_target_and_host(target, target_host)
     return {"machine": Target.machine_of(made), "target": made, "host": host, "opt_level": ctxt.opt_level}
 

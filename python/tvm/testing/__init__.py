@@ -151,10 +151,12 @@ def parametrize_targets(*args: Any) -> Any:
     def wrap(func: Any) -> Any:
         names = [name for name in ("target", "dev") if name in inspect.signature(func).parameters]
         rows, skip = [], _need_pytest().mark.skip(reason="programs are compiled for CPUs")
-        for target in chosen:
+        for entry in chosen:
+            given = isinstance(entry, type(pytest.param()))  # a target with marks of its own
+            target = entry.values[0] if given else entry
             both = {"target": target, "dev": device(str(target).split(" ")[0])}
             row = [both[name] for name in names]
-            rows.append(pytest.param(*row, id=str(target), marks=[] if device_enabled(target) else [skip]))
+            rows.append(pytest.param(*row, id=str(target), marks=[*(entry.marks if given else []), *([] if device_enabled(target) else [skip])]))
         return pytest.mark.parametrize(names, rows)(func) if names else func
 
     return wrap

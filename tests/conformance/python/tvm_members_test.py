@@ -238,3 +238,39 @@ def test_versions_of_pytorch(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.10.1+cpu"))
     assert is_version_greater_than("2.9.0") and is_version_greater_than("1.13") and not is_version_greater_than("2.10.1")
+
+
+def test_devices_planned_for_several_targets():
+    targets = [tvm.target.Target("llvm"), tvm.target.Target("cuda")]
+    config = tvm.target.make_compilation_config(tvm.transform.PassContext.current(), targets)
+    assert config["target"] == targets
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) {
+      %0 = on_device(negative(%x), virtual_device=meta[VirtualDevice][0]);
+      on_device(exp(%0), virtual_device=meta[VirtualDevice][1], constrain_result=True)
+    }"""
+    devices = [tvm.target.VirtualDevice(tvm.cpu(0)), tvm.target.VirtualDevice(tvm.cuda(0))]
+    planned = relay.transform.PlanDevices(config)(tvm.relay.parse(text, init_meta_table={"VirtualDevice": devices}))
+    assert "device_copy" in planned.astext()
+    by_device = tvm.target.make_compilation_config(tvm.transform.PassContext.current(), {tvm.cpu(): "llvm", tvm.cuda(): "cuda"})
+    assert [target.kind.name for target in by_device["target"]] == ["llvm", "cuda"]
+
+
+def test_the_gradient_of_a_name():
+    x = relay.var("x", shape=(2,))
+    mod = relay.transform.InferType()(tvm.IRModule({"square": relay.Function([x], x * x)}))
+    mod["grad"] = relay.transform.gradient(mod.get_global_var("square"), mod)
+    mod = relay.transform.InferType()(mod)
+    value, (slope,) = relay.create_executor(mod=mod).evaluate(mod.get_global_var("grad"))(np.array([1, 3], "float32"))
+    assert value.numpy().tolist() == [1, 9] and slope.numpy().tolist() == [2, 6]
+
+
+@tvm.testing.parametrize_targets("llvm", pytest.param("vulkan", marks=pytest.mark.skip(reason="a mark of its own")), "llvm -mcpu=haswell")
+def test_targets_with_marks(target, dev):
+    assert target.startswith("llvm") and dev.device_type == 1
+
+
+def test_codes_of_simulated_dtypes():
+    from tvm.topi.nn.qnn import SQNN_CODE_TO_DTYPE, SQNN_DTYPE_TO_CODE
+
+    assert SQNN_CODE_TO_DTYPE[SQNN_DTYPE_TO_CODE["int8"]] == "int8" and tvm.topi.nn.SQNN_DTYPE_TO_CODE is SQNN_DTYPE_TO_CODE
