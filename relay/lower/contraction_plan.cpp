@@ -473,25 +473,30 @@ class Planner {
   }
 
   // A large left factor is read from memory once for each block of columns, and from the second
-  // cache for the panels in it: several of them, as long as both fit there.
+  // cache for the panels in it: several of them, as long as both fit there. One that does not fit
+  // comes anew for each block, so that panels may fill most of the cache beside a few of its rows.
   void choose_column_block() {
     constexpr int64_t kTasks = 16;
-    const int64_t block_bytes = processor_.second_bytes / 8;
+    const int64_t eighth = processor_.second_bytes / 8;
     Dim k = plan_.folded.extent, rows = plan_.rows.extent, batch = plan_.batch.extent;
     if (!plan_.copies_rhs() || plan_.copies_lhs() || !plan_.one_pass || plan_.dots) return;
     if (!k.is_int() || !rows.is_int() || !plan_.panels.pieces.is_int() || !batch.is_int()) return;
     const int64_t row_bytes = std::max<int64_t>(1, k.as_int()) * plan_.rhs_bytes();
-    if (rows.as_int() * row_bytes <= 2 * block_bytes) return;
+    const int64_t left_bytes = rows.as_int() * row_bytes;
+    if (left_bytes <= 2 * eighth) return;
+    const bool fits = left_bytes <= 12 * eighth;
     const int64_t pieces = plan_.panels.pieces.as_int();
-    int64_t most = std::min(block_bytes / (row_bytes * plan_.panel_columns()), pieces);
-    const int64_t row_blocks =
-        (plan_.row_tiles.pieces.as_int() + plan_.tiles_in_block - 1) / plan_.tiles_in_block;
+    int64_t most = std::min((fits ? 1 : 6) * eighth / (row_bytes * plan_.panel_columns()), pieces);
+    int64_t tiles = plan_.tiles_in_block;
+    if (!fits) tiles = std::clamp<int64_t>(eighth / (row_bytes * plan_.row_tiles.size), 1, tiles);
+    const int64_t row_blocks = (plan_.row_tiles.pieces.as_int() + tiles - 1) / tiles;
     // Tasks enough for even shares.
     const int64_t others = std::max<int64_t>(1, batch.as_int() * row_blocks);
     most = std::min(most, pieces * others / kTasks);
     if (most < 2) return;
     const int64_t blocks = (pieces + most - 1) / most;
     plan_.panels_in_block = (pieces + blocks - 1) / blocks;
+    plan_.tiles_in_block = tiles;
   }
 
   // A right factor that is read where it is goes by once: a few of its rows at a time, wide pieces

@@ -201,6 +201,36 @@ TEST(PackedContraction, Plans) {
   }
 }
 
+// A left factor larger than the second cache is read once for as many columns as fit there beside
+// some of its rows; one that fits, for fewer.
+TEST(PackedContraction, BlocksOfColumns) {
+  lower::Processor processor = with_vectors(32);
+  processor.second_bytes = 512 << 10;
+  auto bytes_of_block = [](const lower::ContractionPlan& plan, int64_t k) {
+    const int64_t columns = plan.panels_in_block * plan.panel_columns();
+    return (columns + plan.tiles_in_block * plan.row_tiles.size) * k * 4;
+  };
+  auto large = plan_of(packed_product({Side::kRows, 6}, 2048, 49, 32, 32), processor);
+  EXPECT_TRUE(large.copies_rhs());
+  EXPECT_EQ(Dim(large.panels_in_block), large.panels.pieces);
+  EXPECT_LE(bytes_of_block(large, 1024), processor.second_bytes);
+  auto longer = plan_of(packed_product({Side::kRows, 6}, 2048, 49, 64, 32), processor);
+  EXPECT_EQ(longer.panels_in_block, 2);
+  EXPECT_LE(bytes_of_block(longer, 2048), processor.second_bytes);
+  auto small = plan_of(packed_product({Side::kRows, 6}, 96, 49, 32, 32), processor);
+  EXPECT_EQ(small.panels_in_block, 1);
+
+  const Case c{packed_product({Side::kRows, 6}, 403, 200, 4, 4), {}, {}};
+  const std::vector<NDArray> inputs = inputs_of(c);
+  const NDArray expected = evaluated(c, inputs);
+  for (Target target : contraction_run::targets()) {
+    SCOPED_TRACE(target.name());
+    target.processor.second_bytes = 16 << 10;
+    EXPECT_GT(plan_of(c.computation, target.processor).panels_in_block, 1);
+    expect_equal(run_kernel(c, inputs, expected, target), expected);
+  }
+}
+
 /// Numbers whose sums are rounded.
 NDArray fractions(const NDArray& like, uint32_t seed) {
   if (!(like.dtype() == kFloat32)) return like;
