@@ -162,27 +162,13 @@ class Fuser final : public Rewriter {
     const Member* member = members_.find(expr);
     if (member == nullptr) return rebuild(expr, operands);
     Group& group = groups_[member->group];
-    const std::vector<uint32_t>* read = nullptr;
-    if (const auto* call = expr->as<Call>()) {
-      const CallFusion& fusion = *kinds_.find(*call);
-      group.reshape_only &= fusion.reshape_only;
-      read = &fusion.constants_read;
-    } else {
-      group.reshape_only = false;
-    }
+    const auto* call = expr->as<Call>();
+    group.reshape_only &= call != nullptr && kinds_.find(*call)->reshape_only;
     std::vector<ExprRef> inner;
-    for (uint32_t i = 0; i < operands.size(); ++i) {
-      const Expr* old = expr->operands()[i].get();
-      const Member* other = members_.find(old);
-      bool value =
-          read != nullptr && i > 0 && std::find(read->begin(), read->end(), i - 1) != read->end();
-      if (old->is<Op>() || stays(old, value) ||
-          (other != nullptr && other->group == member->group)) {
-        inner.push_back(operands[i]);
-      } else {
-        inner.push_back(param(group, operands[i], old->type()));
-      }
-    }
+    for (uint32_t i = 0; i < operands.size(); ++i)
+      inner.push_back(is_inside(expr, i, *member)
+                          ? operands[i]
+                          : param(group, operands[i], expr->operands()[i]->type()));
     ExprRef body = rebuild(expr, inner);
     if (body->type() == nullptr) body->publish_type(TypeRef(expr->type()));
     if (!member->root) return body;
@@ -195,10 +181,30 @@ class Fuser final : public Rewriter {
     FunctionRef function = make_function(group.params, body, type->closed() ? type : TypeRef(), {},
                                          {}, make_dict_attrs(std::move(attrs)), expr->span());
     function->set_type(FuncType::make(std::move(types), type));
-    ExprRef call = make_call(function, group.args, {}, {}, expr->span());
-    call->set_type(type);
+    ExprRef fused = make_call(function, group.args, {}, {}, expr->span());
+    fused->set_type(type);
     groups_.erase(member->group);
-    return call;
+    return fused;
+  }
+
+  // Arguments are computed in the order in which the group reads them, since one may write what
+  // another reads: what an operator reads before a member is an argument before the member's own.
+  void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
+    const Member* member = members_.find(expr);
+    if (operand == 0 || member == nullptr || is_inside(expr, operand - 1, *member)) return;
+    param(groups_[member->group], done[operand - 1], expr->operands()[operand - 1]->type());
+  }
+
+  // True if an operand of a member is part of the body.
+  bool is_inside(const Expr* expr, uint32_t operand, const Member& member) const {
+    const Expr* old = expr->operands()[operand].get();
+    if (old->is<Op>()) return true;
+    const Member* other = members_.find(old);
+    if (other != nullptr && other->group == member.group) return true;
+    const auto* call = expr->as<Call>();
+    if (call == nullptr || operand == 0) return stays(old, false);
+    const std::vector<uint32_t>& read = kinds_.find(*call)->constants_read;
+    return stays(old, std::find(read.begin(), read.end(), operand - 1) != read.end());
   }
 
   // True if a constant is part of the body.
