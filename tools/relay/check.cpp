@@ -73,8 +73,11 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 void lint(const std::string& path, const LintOptions& options) {
   constexpr size_t kLong = size_t{1} << 20;
   if (is_onnx_path(path)) return;
+  const bool asked = options.all || !options.denied.empty();
+  // A long file is not read a second time for nothing.
+  if (!asked && path != "-" && InputFile(path).size() > kLong) return;
   Input input = read_input(path);
-  if (!options.all && options.denied.empty() && input.text.size() > kLong) return;
+  if (!asked && input.text.size() > kLong) return;
   std::shared_ptr<const Source> source = SourceMap::add(input.name, std::move(input.text));
   std::vector<Diagnostic> warnings;
   std::vector<Diagnostic> errors;
