@@ -468,6 +468,40 @@ Dim extremum(DimOp op, Dim a, Dim b) {
   return chain(op, kept);
 }
 
+// What two extents come to, if it is one of them wherever they broadcast. A slice [0:n] of a table
+// of 512 rows has min(n, 512): beside n that is n, or 512 and neither n nor 1. max(n, 1) beside n
+// is n, since 1 meets 0; max(n, 2) is that itself, since n is less only as 1.
+std::optional<Dim> joined(Dim a, Dim b) {
+  std::vector<Dim> least, most;
+  auto others_reach = [](const std::vector<Dim>& all, Dim but, int64_t bound) {
+    return std::all_of(all.begin(), all.end(),
+                       [&](Dim d) { return d == but || at_least(d, Dim(bound)); });
+  };
+  auto among = [&](const std::vector<Dim>& all) {
+    return all.size() > 1 && std::find(all.begin(), all.end(), a) != all.end();
+  };
+  if (operands_of(DimOp::kMin, b, least) && among(least) && others_reach(least, a, 1)) return a;
+  if (!operands_of(DimOp::kMax, b, most) || !among(most)) return std::nullopt;
+  if (most.size() == 2 && std::find(most.begin(), most.end(), Dim(1)) != most.end()) return a;
+  if (others_reach(most, a, 2)) return b;
+  return std::nullopt;
+}
+
+// Drops extents that others of the list stand for.
+void join_extents(std::vector<Dim>& all) {
+  constexpr size_t kMost = 8;
+  if (all.size() > kMost) return;
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < all.size(); ++j) {
+      if (i == j) continue;
+      std::optional<Dim> both = joined(all[i], all[j]);
+      if (!both) continue;
+      all.erase(all.begin() + static_cast<ptrdiff_t>(*both == all[i] ? j : i));
+      return join_extents(all);
+    }
+  }
+}
+
 }  // namespace
 
 Dim operator+(Dim a, Dim b) {
@@ -566,6 +600,30 @@ Dim floor_div(Dim a, Dim b) {
   return quotient + binary(DimOp::kFloorDiv, remainder, Dim(k));
 }
 
+namespace {
+
+// A sum without the remainders in it that make no difference to its own remainder: that of
+// n + floormod(3 * n, 4) by 4 is that of 4 * n. Nothing if there are none. Numbers of a run stay
+// within theirs: multiples of them may leave 64 bits.
+std::optional<Dim> without_remainders(Dim a, int64_t divisor) {
+  constexpr int64_t kMost = 1 << 20;
+  if (divisor > kMost) return std::nullopt;
+  bool found = false;
+  Dim sum = Linear(a).constant;
+  for (const Part& part : Linear(a).parts) {
+    Dim atom = part.atom;
+    if (is_op(atom, DimOp::kFloorMod) && atom.term().rhs.is_int() &&
+        atom.term().rhs.as_int() % divisor == 0 && !reads_numbers(atom.term().lhs)) {
+      found = true;
+      atom = atom.term().lhs;
+    }
+    sum = sum + Dim(part.coefficient) * atom;
+  }
+  return found ? std::optional<Dim>(sum) : std::nullopt;
+}
+
+}  // namespace
+
 Dim floor_mod(Dim a, Dim b) {
   check_divisor(b);
   if (a.is_int() && b.is_int()) return Dim(floor_mod_int(a.as_int(), b.as_int()));
@@ -586,6 +644,10 @@ Dim floor_mod(Dim a, Dim b) {
     int64_t inner = reduced.term().rhs.as_int();
     if (inner <= k) return reduced;
     if (inner % k == 0) return floor_mod(reduced.term().lhs, b);
+  }
+  try {
+    if (auto sum = without_remainders(reduced, k)) return floor_mod(*sum, b);
+  } catch (const DimRangeError&) {  // it stays as it is
   }
   return binary(DimOp::kFloorMod, reduced, b);
 }
@@ -614,6 +676,7 @@ std::optional<Dim> broadcast(Dim a, Dim b) {
   flatten(DimOp::kBroadcast, b, all);
   std::sort(all.begin(), all.end(), before);
   all.erase(std::unique(all.begin(), all.end()), all.end());
+  join_extents(all);
   return chain(DimOp::kBroadcast, all);
 }
 

@@ -89,6 +89,56 @@ TEST(IrDim, Broadcast) {
   EXPECT_TRUE(*broadcast(s.N, *broadcast(s.M, s.N)) == *broadcast(s.M, s.N));
 }
 
+// What fills up to a multiple of 4 fills nothing up the second time.
+TEST(IrDim, RemaindersOfRemainders) {
+  Symbols s;
+  Dim filled = s.N + floor_mod(4 - floor_mod(s.N, 4), 4);
+  EXPECT_EQ(filled.str(), "n + floormod(3 * n, 4)");
+  EXPECT_EQ(floor_mod(filled, 4), Dim(0));
+  EXPECT_EQ(floor_mod(filled, 2), Dim(0));
+  EXPECT_EQ(floor_mod(s.M + floor_mod(s.N, 12), 4), floor_mod(s.M + s.N, 4));
+  EXPECT_EQ(floor_mod(s.M + floor_mod(s.N, 6), 4).str(), "floormod(m + floormod(n, 6), 4)");
+  Dim V = Dim::value(0, 1);
+  EXPECT_EQ(floor_mod(3 * floor_mod(V, 4), 4).str(), "floormod(3 * floormod(value(0, 1), 4), 4)");
+  for (int n = 0; n < 12; ++n) {
+    Dim found = substitute(filled, [&](Dim) { return Dim(n); });
+    EXPECT_EQ(found, Dim((n + 3) / 4 * 4)) << n;
+  }
+}
+
+// Extents that are one wherever they broadcast: checked against all small values.
+TEST(IrDim, BroadcastOfExtrema) {
+  Symbols s;
+  EXPECT_EQ(broadcast(s.N, min(s.N, 512)), s.N);
+  EXPECT_EQ(broadcast(min(s.N, 1), s.N), s.N);
+  EXPECT_EQ(broadcast(min(s.N, s.M + 1), s.N), s.N);
+  EXPECT_EQ(broadcast(s.N, max(s.N, 1)), s.N);
+  EXPECT_EQ(broadcast(s.N, max(s.N - 1, 0) + 1), s.N);
+  EXPECT_EQ(broadcast(s.N, max(s.N, s.M + 2)), max(s.N, s.M + 2));
+  EXPECT_EQ(broadcast(*broadcast(s.M, min(s.N, 7)), s.N), broadcast(s.M, s.N));
+  // With m = 0 these are 0 where n is 1, or m where n is less.
+  EXPECT_NE(broadcast(s.N, min(s.N, s.M)), s.N);
+  EXPECT_NE(broadcast(s.N, max(s.N, s.M)), s.N);
+  EXPECT_NE(broadcast(s.N, max(s.N, s.M)), max(s.N, s.M));
+  for (const Dim& other : {min(s.N, 0), min(s.N, 1), min(s.N, 3), min(s.N, s.M), min(s.N, s.M + 1),
+                           max(s.N, 1), max(s.N, 2), max(s.N, s.M), max(s.N, s.M + 1),
+                           max(s.N, s.M + 2), max(s.N - 1, 0), max(s.N - 1, 0) + 1, s.M}) {
+    std::optional<Dim> joined = broadcast(s.N, other);
+    for (int n = 0; n < 6; ++n) {
+      for (int m = 0; m < 6; ++m) {
+        auto at = [&](Dim dim) {
+          return substitute(dim, [&](Dim atom) { return atom == s.N ? Dim(n) : Dim(m); });
+        };
+        Dim extent = at(other);
+        if (Dim(n) != extent && n != 1 && extent != Dim(1)) continue;
+        ASSERT_TRUE(joined.has_value());
+        EXPECT_EQ(at(*joined), extent == Dim(1) ? Dim(n) : extent)
+            << other.str() << " n=" << n << " m=" << m;
+      }
+    }
+  }
+}
+
 TEST(IrDim, Equality) {
   Symbols s;
   EXPECT_EQ(dims_equal(s.N, s.N), Truth::kYes);
