@@ -144,7 +144,7 @@ TEST(ImportOnnx, PadsThatAreTurnedAround) {
   OnnxModel model = typed(onnx_model(graph));
   EXPECT_EQ(signature(model),
             "fn (Tensor[(3, n), float32]) -> "
-            "(Tensor[(?, ?), float32], Tensor[(1, 0, 0, n), float32])");
+            "(Tensor[(4, 2 * n), float32], Tensor[(1, 0, 0, n), float32])");
   Value y = run(model, {floats({3, 2}, {1, 2, 3, 4, 5, 6})}).fields()[0];
   EXPECT_EQ(shape_text(y.array().shape()), "(4, 4)");
   EXPECT_EQ(y.array().element_as_double(1), 0);
@@ -154,6 +154,48 @@ TEST(ImportOnnx, PadsThatAreTurnedAround) {
   EXPECT_EQ(signature(typed(onnx_model(graph), options)),
             "fn (Tensor[(3, 5), float32]) -> "
             "(Tensor[(4, 10), float32], Tensor[(1, 0, 0, 5), float32])");
+}
+
+TEST(ImportOnnx, PadsToAnotherExtent) {
+  // m - n elements are added, or taken away: there are m.
+  Proto graph = onnx_graph(
+      {onnx_node("Shape", {"x"}, {"n"}), onnx_node("Shape", {"z"}, {"m"}),
+       onnx_node("Sub", {"m", "n"}, {"more"}),
+       onnx_node("Concat", {"zero", "more"}, {"pads"}, {onnx_int_attr("axis", 0)}),
+       onnx_node("Pad", {"x", "pads"}, {"y"})},
+      {onnx_value("x", kOnnxFloat, {kN}), onnx_value("z", kOnnxFloat, {std::string("m")})},
+      {onnx_value("y", kOnnxFloat, {})}, {onnx_ints("zero", {0})});
+  OnnxModel model = typed(onnx_model(graph));
+  EXPECT_EQ(signature(model),
+            "fn (Tensor[(n), float32], Tensor[(m), float32]) -> Tensor[(m), float32]");
+  auto padded = [&](int64_t count) {
+    NDArray y =
+        run(model, {floats({3}, {1, 2, 3}), Value(NDArray::zeros({{count}}, kFloat32))}).array();
+    std::string found;
+    for (int64_t k = 0; k < y.size(); ++k)
+      found += " " + std::to_string(static_cast<int>(y.element_as_double(k)));
+    return found;
+  };
+  EXPECT_EQ(padded(5), " 1 2 3 0 0");
+  EXPECT_EQ(padded(3), " 1 2 3");
+  EXPECT_EQ(padded(2), " 1 2");
+  EXPECT_EQ(padded(0), "");
+}
+
+TEST(ImportOnnx, RowsOfATable) {
+  // The first n rows of a table of 8 beside n rows: there are n, and a run with more fails.
+  Proto graph = onnx_graph(
+      {onnx_node("Shape", {"x"}, {"n"}), onnx_node("Slice", {"t", "zero", "n"}, {"rows"}),
+       onnx_node("Add", {"x", "rows"}, {"y"})},
+      {onnx_value("x", kOnnxFloat, {kN})}, {onnx_value("y", kOnnxFloat, {})},
+      {onnx_tensor<float>("t", kOnnxFloat, {8}, {1, 2, 3, 4, 5, 6, 7, 8}), onnx_ints("zero", {0})});
+  OnnxOptions options;
+  options.freeze = true;
+  OnnxModel model = typed(onnx_model(graph), options);
+  EXPECT_EQ(signature(model), "fn (Tensor[(n), float32]) -> Tensor[(n), float32]");
+  for (int64_t n : {0, 1, 2, 8})
+    EXPECT_EQ(run(model, {Value(NDArray::zeros({{n}}, kFloat32))}).array().size(), n);
+  EXPECT_THROW(run(model, {Value(NDArray::zeros({{9}}, kFloat32))}), Error);
 }
 
 TEST(ImportOnnx, SlicesOfTablesThatAreEmpty) {

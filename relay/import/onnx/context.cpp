@@ -301,8 +301,14 @@ GraphValue NodeContext::reshape(const GraphValue& value, std::span<const Dim> di
     GraphValue result = with(*steps, false);
     if (result.type() == wanted) return result;
   }
-  if (any) fail("more than one extent of the new shape is not known");
-  return importer_.emit(scope_, node_, "dyn.reshape", {value, dim_list({dims.begin(), dims.end()})},
+  // One that nobody knows is what the others leave.
+  Elements entries(dims.begin(), dims.end());
+  if (std::count_if(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); }) > 1)
+    fail("more than one extent of the new shape is not known");
+  for (Dim& entry : entries) {
+    if (entry.is_any()) entry = -1;
+  }
+  return importer_.emit(scope_, node_, "dyn.reshape", {value, dim_list(std::move(entries))},
                         {{"allowzero", true}}, wanted);
 }
 

@@ -30,21 +30,67 @@ GraphValue inside(NodeContext& node, const std::string& mode, const GraphValue& 
   return node.emit("minimum", {there, node.emit("subtract", {twice, there})});
 }
 
+// Amounts made of others one by one: terms where those are known, else what the operator computes.
+GraphValue amounts_of(NodeContext& node, const char* op, const Values& args,
+                      Dim (*element)(Dim a, Dim b)) {
+  auto emit = [&] { return node.emit(op, args); };
+  auto of = [&](std::span<const Dim> e) { return element(e[0], e[1]); };
+  auto known = fold_elementwise(node, args, kInt64, of, emit);
+  return known ? *known : emit();
+}
+
+bool all_zero(const GraphValue& amounts) {
+  return amounts.elements() && std::all_of(amounts.elements()->begin(), amounts.elements()->end(),
+                                           [](Dim amount) { return amount.is_int(0); });
+}
+
+// Lists of the amounts in front and behind as the two columns of a matrix.
+GraphValue columns_of(NodeContext& node, const GraphValue& before, const GraphValue& after) {
+  const Dim count = before.dim(0);
+  if (before.elements() && after.elements()) {
+    Elements both;
+    for (size_t k = 0; k < before.elements()->size(); ++k) {
+      both.push_back((*before.elements())[k]);
+      both.push_back((*after.elements())[k]);
+    }
+    const bool open =
+        std::any_of(both.begin(), both.end(), [](Dim amount) { return amount.is_any(); });
+    if (!open) return node.known_value(std::move(both), std::vector<Dim>{count, 2}, kInt64);
+  }
+  return node.concat({node.reshape(before, {count, 1}), node.reshape(after, {count, 1})}, 1);
+}
+
+// The type of the result where all amounts are terms: added or taken away, they sum up.
+TypeRef padded_type(const GraphValue& x, const GraphValue& before, const GraphValue& after) {
+  if (!before.elements() || !after.elements()) return {};
+  std::vector<Dim> dims;
+  for (size_t k = 0; k < x.rank(); ++k)
+    dims.push_back(x.dim(k) + (*before.elements())[k] + (*after.elements())[k]);
+  const bool open = std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
+  return open ? TypeRef() : TensorType::make(dims, x.dtype());
+}
+
 // Zero and constants around, some elements perhaps less: amounts that only a run knows.
 GraphValue pad_constant(NodeContext& node, const GraphValue& x, const GraphValue& before,
                         const GraphValue& after, const GraphValue& value) {
   GraphValue zero = number_value(node, 0);
-  auto count = static_cast<int64_t>(x.rank());
-  GraphValue cut_front = node.emit("maximum", {node.emit("negative", {before}), zero});
-  GraphValue cut_back = node.emit("minimum", {after, zero});
-  GraphValue end = node.emit("add", {shape_value(node, x), cut_back});
-  GraphValue ones = node.int_list(std::vector<int64_t>(x.rank(), 1));
-  GraphValue rest = node.emit("dyn.strided_slice", {x, cut_front, end, ones});
-  auto column = [&](const GraphValue& amounts) {
-    return node.reshape(node.emit("maximum", {amounts, zero}), {Dim(count), Dim(1)});
-  };
-  GraphValue widths = node.concat({column(before), column(after)}, 1);
-  return node.emit("dyn.nn.pad", {rest, widths, value}, {{"pad_mode", "constant"}});
+  auto less = [](Dim a, Dim b) { return a - b; };
+  auto sum = [](Dim a, Dim b) { return a + b; };
+  auto most = [](Dim a, Dim b) { return max(a, b); };
+  auto least = [](Dim a, Dim b) { return min(a, b); };
+  GraphValue negative = amounts_of(node, "subtract", {zero, before}, less);
+  GraphValue cut_front = amounts_of(node, "maximum", {negative, zero}, most);
+  GraphValue cut_back = amounts_of(node, "minimum", {after, zero}, least);
+  GraphValue rest = x;
+  if (!all_zero(cut_front) || !all_zero(cut_back)) {
+    GraphValue end = amounts_of(node, "add", {shape_value(node, x), cut_back}, sum);
+    GraphValue ones = node.int_list(std::vector<int64_t>(x.rank(), 1));
+    rest = node.emit("dyn.strided_slice", {x, cut_front, end, ones});
+  }
+  GraphValue widths = columns_of(node, amounts_of(node, "maximum", {before, zero}, most),
+                                 amounts_of(node, "maximum", {after, zero}, most));
+  return node.importer().emit(node.scope(), node.node(), "dyn.nn.pad", {rest, widths, value},
+                              {{"pad_mode", "constant"}}, padded_type(x, before, after));
 }
 
 GraphValue pad_at_run_time(NodeContext& node, const GraphValue& x, const std::string& mode,
