@@ -1,4 +1,5 @@
 // Converters that choose by what is known when the model is read: each form, and what they refuse.
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -168,6 +169,34 @@ TEST(ImportOnnxOps, RandomNumbersFollowFromTheSeed) {
   EXPECT_NE(elements<float>(run(normal, {})), seeded);
 }
 
+// Of extents that a run decides: the first numbers are the same however many there are.
+TEST(ImportOnnxOps, RandomNumbersOfOpenExtents) {
+  auto drawn = [](const char* op, int64_t rows, const std::vector<Proto>& attributes) {
+    Case of{op, 18, attributes, {x_of({std::string("n"), int64_t{2}})}, {}, {"x"}};
+    return elements<float>(run(of, {Value(NDArray::zeros({{rows, 2}}, kFloat32))}));
+  };
+  auto moments = [](const std::vector<float>& numbers) {
+    double sum = 0, squares = 0;
+    for (float x : numbers) sum += x, squares += static_cast<double>(x) * x;
+    const double mean = sum / static_cast<double>(numbers.size());
+    return std::pair(mean, squares / static_cast<double>(numbers.size()) - mean * mean);
+  };
+  std::vector<float> normal = drawn("RandomNormalLike", 5000, {});
+  ASSERT_EQ(normal.size(), 10000u);
+  EXPECT_NEAR(moments(normal).first, 0, 0.04);
+  EXPECT_NEAR(moments(normal).second, 1, 0.06);
+  std::vector<float> less = drawn("RandomNormalLike", 3, {});
+  EXPECT_EQ(less, std::vector<float>(normal.begin(), normal.begin() + 6));
+  EXPECT_NE(drawn("RandomNormalLike", 3, {onnx_float_attr("seed", 1)}), less);
+  EXPECT_TRUE(drawn("RandomNormalLike", 0, {}).empty());
+  std::vector<float> uniform =
+      drawn("RandomUniformLike", 5000, {onnx_float_attr("low", 2), onnx_float_attr("high", 4)});
+  EXPECT_NEAR(moments(uniform).first, 3, 0.03);
+  EXPECT_NEAR(moments(uniform).second, 1.0 / 3, 0.02);
+  EXPECT_GE(*std::min_element(uniform.begin(), uniform.end()), 2);
+  EXPECT_LE(*std::max_element(uniform.begin(), uniform.end()), 4);
+}
+
 TEST(ImportOnnxOps, Refusals) {
   auto says = [](const Case& of, const std::string& message) {
     EXPECT_EQ(refusal(of), of.op + std::string(" of \"y\": ") + message);
@@ -194,8 +223,8 @@ TEST(ImportOnnxOps, Refusals) {
   says({"BitShift", 11, {text_attr("direction", "UP")}, {x, onnx_value("a", kOnnxInt64, {3})}, {}},
        "direction is \"UP\"");
   says({"LpNormalization", 6, {onnx_int_attr("p", 3)}, {x}, {}, {"x"}}, "p is 3");
-  says({"RandomUniformLike", 6, {}, {x_of({std::string("n")})}, {}, {"x"}},
-       "the extents of the numbers are not known");
+  says({"RandomUniformLike", 6, {onnx_int_attr("dtype", 7)}, {x_of({std::string("n")})}, {}, {"x"}},
+       "dtype is int64");
   says({"SpaceToDepth", 13, {onnx_int_attr("blocksize", 0)}, {x_of({1, 1, 2, 2})}, {}, {"x"}},
        "blocksize is 0");
   says({"ReverseSequence", 10, {onnx_int_attr("batch_axis", 0)}, {x, a_of(2)}, {}},

@@ -1,8 +1,13 @@
 // Random numbers. They follow from the seed of the node: two runs give the same ones. A node
 // without a seed gets one from the name of its output, so that nodes differ.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numbers>
 
-#include <relay/import/onnx/context.h>
+#include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/ops/arithmetic.h>
+#include <relay/import/onnx/ops/run_time.h>
 
 namespace relay::onnx {
 namespace {
@@ -29,14 +34,69 @@ GraphValue key_of(NodeContext& node) {
   return node.constant_value(NDArray::from<uint64_t>(Shape{10}, words));
 }
 
-std::vector<int64_t> extents_of(NodeContext& node, std::span<const Dim> dims) {
+// The extents, if all are numbers.
+std::optional<std::vector<int64_t>> extents_of(std::span<const Dim> dims) {
   std::vector<int64_t> shape;
   for (Dim dim : dims) {
-    node.require(dim.is_int(), "the extents of the numbers are not known");
+    if (!dim.is_int()) return std::nullopt;
     shape.push_back(dim.as_int());
   }
   return shape;
 }
+
+// ---- Extents that a run decides -----------------------------------------------------------------
+
+// The numbers from 0 to 1, without 1, of one stream at each place: SplitMix64 of the place, so that
+// they do not depend on how many there are.
+GraphValue uniform_at(NodeContext& node, const GraphValue& places, uint64_t stream, DType dtype) {
+  auto number = [&](uint64_t value) {
+    return node.constant_value(NDArray::from<uint64_t>(Shape{}, std::vector<uint64_t>{value}));
+  };
+  auto times = [&](const GraphValue& x, uint64_t factor) {
+    return node.emit("multiply", {x, number(factor)});
+  };
+  auto folded = [&](const GraphValue& x, uint64_t shift) {
+    return node.emit("bitwise_xor", {x, node.emit("right_shift", {x, number(shift)})});
+  };
+  constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
+  const uint64_t start = (seed_of(node) ^ (stream << 63)) * 0xd1342543de82ef95 + kStep;
+  GraphValue bits = node.emit("add", {times(node.cast(places, kUInt64), kStep), number(start)});
+  bits = times(folded(bits, 30), 0xbf58476d1ce4e5b9);
+  bits = folded(times(folded(bits, 27), 0x94d049bb133111eb), 31);
+  const int kept = dtype == kFloat64 ? 53 : 24;
+  bits = node.emit("right_shift", {bits, number(static_cast<uint64_t>(64 - kept))});
+  return Arithmetic(node, dtype).multiply(node.cast(bits, dtype), std::ldexp(1.0, -kept));
+}
+
+// Numbers for the shape of `like`.
+GraphValue drawn_like(NodeContext& node, bool is_normal, DType dtype, const GraphValue& like,
+                      double first, double second) {
+  node.require(dtype.is_float(), "dtype is " + std::string(dtype.name()));
+  DType wide = dtype == kFloat64 ? kFloat64 : kFloat32;
+  GraphValue shape = shape_value(node, like);
+  GraphValue count = known_or(node, {product(like.dims())}, {}, kInt64,
+                              [&] { return node.emit("prod", {shape}); });
+  GraphValue places = counted(node, count);
+  Arithmetic with(node, wide);
+  GraphValue draws = uniform_at(node, places, 0, wide);
+  if (is_normal) {
+    // Box and Muller's way.
+    GraphValue far = node.emit("log", {with.subtract(1.0, draws)});
+    far = node.emit("sqrt", {with.multiply(far, -2.0)});
+    GraphValue turn = with.multiply(uniform_at(node, places, 1, wide), 2 * std::numbers::pi);
+    draws = with.multiply(far, node.emit("cos", {turn}));
+    draws = with.add(with.multiply(draws, second), first);
+  } else {
+    draws = with.add(with.multiply(draws, second - first), first);
+  }
+  const bool open =
+      std::any_of(like.dims().begin(), like.dims().end(), [](Dim dim) { return dim.is_any(); });
+  draws = open ? node.emit("dyn.reshape", {draws, shape}, {{"allowzero", true}})
+               : node.reshape(draws, like.dims());
+  return node.cast(draws, dtype);
+}
+
+// ---- Distributions ------------------------------------------------------------------------------
 
 // Numbers of a distribution with two parameters; narrow dtypes are rounded from float32.
 GraphValue drawn(NodeContext& node, const char* op, DType dtype, const std::vector<int64_t>& shape,
@@ -50,32 +110,34 @@ GraphValue drawn(NodeContext& node, const char* op, DType dtype, const std::vect
   return node.cast(node.field(both, 1), dtype);
 }
 
-struct Shaped {
-  DType dtype;
-  std::vector<int64_t> shape;
+// Of two parameters: their names. They are 0 and 1 where the node does not say.
+struct Distribution {
+  bool is_normal;
+  const char* op;
+  const char* first;
+  const char* second;
 };
-Shaped shape_attribute(NodeContext& node) {
-  return {node.attr_dtype("dtype", kFloat32), node.attr_ints("shape")};
+constexpr Distribution kNormal{true, "random.normal", "mean", "scale"};
+constexpr Distribution kUniform{false, "random.uniform", "low", "high"};
+
+Values of_shape(NodeContext& node, const Distribution& of) {
+  double first = node.attr_float(of.first, 0), second = node.attr_float(of.second, 1);
+  DType dtype = node.attr_dtype("dtype", kFloat32);
+  return {drawn(node, of.op, dtype, node.attr_ints("shape"), first, second)};
 }
-Shaped shape_of_input(NodeContext& node) {
+
+Values of_input(NodeContext& node, const Distribution& of) {
+  double first = node.attr_float(of.first, 0), second = node.attr_float(of.second, 1);
   GraphValue x = node.input(0);
   DType dtype = node.attr_dtype("dtype", x.dtype().is_float() ? x.dtype() : kFloat32);
-  return {dtype, extents_of(node, x.dims())};
+  if (auto shape = extents_of(x.dims())) return {drawn(node, of.op, dtype, *shape, first, second)};
+  return {drawn_like(node, of.is_normal, dtype, x, first, second)};
 }
 
-GraphValue normal(NodeContext& node, const Shaped& of) {
-  double mean = node.attr_float("mean", 0), scale = node.attr_float("scale", 1);
-  return drawn(node, "random.normal", of.dtype, of.shape, mean, scale);
-}
-GraphValue uniform(NodeContext& node, const Shaped& of) {
-  double low = node.attr_float("low", 0), high = node.attr_float("high", 1);
-  return drawn(node, "random.uniform", of.dtype, of.shape, low, high);
-}
-
-Values convert_normal(NodeContext& node) { return {normal(node, shape_attribute(node))}; }
-Values convert_normal_like(NodeContext& node) { return {normal(node, shape_of_input(node))}; }
-Values convert_uniform(NodeContext& node) { return {uniform(node, shape_attribute(node))}; }
-Values convert_uniform_like(NodeContext& node) { return {uniform(node, shape_of_input(node))}; }
+Values convert_normal(NodeContext& node) { return of_shape(node, kNormal); }
+Values convert_normal_like(NodeContext& node) { return of_input(node, kNormal); }
+Values convert_uniform(NodeContext& node) { return of_shape(node, kUniform); }
+Values convert_uniform_like(NodeContext& node) { return of_input(node, kUniform); }
 RELAY_ONNX("RandomNormal", 1, convert_normal)
 RELAY_ONNX("RandomNormalLike", 1, convert_normal_like)
 RELAY_ONNX("RandomUniform", 1, convert_uniform)
@@ -86,7 +148,9 @@ Values convert_bernoulli(NodeContext& node) {
   node.require(x.dtype().is_float(), "the data are " + std::string(x.dtype().name()));
   DType dtype = node.attr_dtype("dtype", x.dtype());
   DType wide = x.dtype() == kFloat64 ? kFloat64 : kFloat32;
-  GraphValue draws = drawn(node, "random.uniform", wide, extents_of(node, x.dims()), 0, 1);
+  auto shape = extents_of(x.dims());
+  GraphValue draws =
+      shape ? drawn(node, kUniform.op, wide, *shape, 0, 1) : drawn_like(node, false, wide, x, 0, 1);
   return {node.cast(node.emit("less", {draws, node.cast(x, wide)}), dtype)};
 }
 RELAY_ONNX("Bernoulli", 15, convert_bernoulli)
