@@ -316,3 +316,10 @@ def test_mutators_keep_relations():
     renamed = Rename().visit(f)
     assert [p.name_hint for p in renamed.params] == ["x_", "y_"]
     assert parts(renamed) == parts(f)
+
+
+def test_text_with_comments_of_nodes():
+    x = relay.var("x", shape=(2,))
+    text = relay.nn.relu(x).astext(annotate=lambda node: "/* call */ */" if isinstance(node, relay.Call) else None)
+    assert text == "free_var %x: Tensor[(2), float32];\nnn.relu(%x) /* call * / */"
+    assert relay.structural_equal(relay.parse_expr(text), relay.nn.relu(x), True)
