@@ -130,7 +130,8 @@ class FactoryModule(Module):
         self.ir_mod = mod
         self.target = target
         self.libmod_name = name
-        self.weights = Weights(mod, target, params)
+        # Settled as the program was: it is compiled again where a weight is set, and then no context is in force.
+        self.weights = Weights(settled(mod), target, params)
 
     def __getitem__(self, name: str) -> Any:
         return super().__getitem__("default" if name == self.libmod_name else name)

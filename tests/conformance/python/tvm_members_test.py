@@ -6,6 +6,7 @@ import pytest
 import tvm
 import tvm.testing
 from tvm import relay
+from tvm.contrib import graph_executor
 from tvm.relay.op import op as op_module
 from tvm.runtime.vm import VirtualMachine
 
@@ -142,10 +143,47 @@ def test_rounding_by_a_context(rounding, wanted):
 
 def test_rounding_that_a_call_names_stays():
     mod = tvm.relay.parse(requantised().astext().replace('out_dtype', 'rounding="UPWARD", out_dtype'))
-    with relay.qnn.op.requantize_config(rounding="TONEAREST"), relay.qnn.op.requantize_config(compute_dtype="float32"):
-        assert relay.qnn.op.current_requantize_config().rounding == "TONEAREST"
+    with relay.qnn.op.requantize_config(rounding="TONEAREST"):
         lib = relay.vm.compile(mod, "llvm")
     assert VirtualMachine(lib, tvm.cpu()).invoke("main", HALVES).numpy().tolist() == [-1, 0, 1, 2]
+
+
+def test_what_a_context_leaves_out_is_the_default():
+    with relay.qnn.op.requantize_config(rounding="TONEAREST"), relay.qnn.op.requantize_config(compute_dtype="float64") as inner:
+        assert inner.rounding == "UPWARD" and relay.qnn.op.current_requantize_config().compute_dtype == "float64"
+
+
+def test_rounding_stays_where_a_weight_is_set_later():
+    x, w = relay.var("x", shape=(4,), dtype="int32"), relay.var("w", shape=(4,), dtype="int32")
+    scales = relay.const(1.0, "float32"), relay.const(2.0, "float32")
+    body = relay.qnn.op.requantize(x + w, scales[0], relay.const(0), scales[1], relay.const(0), out_dtype="int8")
+    with relay.qnn.op.requantize_config(rounding="TONEAREST"):
+        lib = relay.build(tvm.IRModule.from_expr(relay.Function([x, w], body)), "llvm", params={"w": np.zeros(4, "int32")})
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    module.set_input("w", np.ones(4, "int32"))
+    module.run(x=HALVES - 1)
+    assert module.get_output(0).numpy().tolist() == [-2, -1, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_rounding_of_executors(kind):
+    with relay.qnn.op.requantize_config(rounding="TONEAREST"):
+        run = relay.create_executor(kind, mod=requantised()).evaluate()
+    assert run(HALVES).numpy().tolist() == [-2, -1, 1, 2]
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_rounding_where_a_pass_runs(level):
+    made_outside = tvm.transform.Sequential([relay.qnn.transform.CanonicalizeOps()], opt_level=0)
+    with relay.qnn.op.requantize_config(rounding="TONEAREST"):
+        made_inside = relay.qnn.transform.CanonicalizeOps()
+        with tvm.transform.PassContext(opt_level=3):
+            after = made_outside(requantised())
+        with tvm.transform.PassContext(opt_level=level):
+            direct = made_inside(requantised())
+    assert "qnn." not in after.astext() and "qnn." not in direct.astext()
+    assert relay.create_executor("debug", mod=after).evaluate()(HALVES).numpy().tolist() == [-2, -1, 1, 2]
+    assert relay.create_executor("debug", mod=made_inside(requantised())).evaluate()(HALVES).numpy().tolist() == [-1, 0, 1, 2]
 
 
 def test_requantize_config_refuses():

@@ -10,6 +10,7 @@ from relay import Expr, Function, GlobalVar, IRModule
 
 from ...ir.binders import apart_in
 from ...runtime.ndarray import require_cpu
+from ..qnn.rounding import settled
 from .values import Closure, ConstructorValue, RefValue, from_program, to_program
 
 __all__ = ["Closure", "ConstructorValue", "Executor", "Interpreter", "RefValue"]
@@ -104,6 +105,7 @@ class Interpreter(Executor):
     """Kind "debug": the reference evaluator."""
 
     def _prepare(self, mod: IRModule, name: str, bound: Mapping[str, Any]) -> Any:
+        mod = settled(mod)
         if bound:
             from ..build_module import bind_params_by_name
 

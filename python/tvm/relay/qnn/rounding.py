@@ -45,10 +45,10 @@ def current_requantize_config() -> RequantizeConfig:
 
 
 def requantize_config(**kwargs: Any) -> RequantizeConfig:
-    """A context manager that sets `rounding` ("UPWARD", "TONEAREST") and `compute_dtype` ("int64", "float32", "float64"); what it leaves out stays
-    as around it. Builds and passes under it take them for calls that name none. Raises ValueError for other names and words."""
-    now = current_requantize_config()
-    return RequantizeConfig({"rounding": now.rounding, "compute_dtype": now.compute_dtype, **kwargs})
+    """A context manager that sets `rounding` ("UPWARD", "TONEAREST") and `compute_dtype` ("int64", "float32", "float64"); what it leaves out is
+    UPWARD and int64, also inside of another. Builds, executors and passes under it take them for calls of qnn.requantize that name none.
+    Raises ValueError for other names and words."""
+    return RequantizeConfig(kwargs)
 
 
 def in_force() -> bool:

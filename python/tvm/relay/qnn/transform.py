@@ -7,9 +7,9 @@ from typing import Any
 from relay import transform as _passes
 
 from ... import _absent
-from ...ir.transform import Sequential, module_pass
+from ...ir.transform import module_pass
 from ...target import Target
-from .rounding import in_force, settled
+from .rounding import settled
 
 __all__ = ["CanonicalizeOps", "Legalize"]
 
@@ -21,7 +21,9 @@ def CanonicalizeOps() -> _passes.Pass:  # noqa: N802
     definitions that are right for all numbers.
     """
     made = _passes.create("QnnCanonicalize", exact=False)
-    return Sequential([module_pass(lambda mod, _: settled(mod), 0, "RequantizeConfig"), made], 0, "CanonicalizeOps") if in_force() else made
+    # The settings are those where the pass runs, not where it was made; `made` is called, not part of a sequence, which would skip it by its level.
+    whole: _passes.Pass = module_pass(lambda mod, _: made(settled(mod)), made.info.opt_level, made.info.name)
+    return whole
 
 
 def Legalize() -> _passes.Pass:  # noqa: N802
