@@ -6,6 +6,8 @@ import inspect
 import json
 import pickle
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from operator import index as _index
 from typing import Any
 
 import relay as _relay
@@ -101,8 +103,15 @@ def save_json(node: Any) -> str:
     if isinstance(node, _relay.IRModule):
         return json.dumps({"format": _FORMAT, "module": node.astext()})
     if isinstance(node, Target):
-        return json.dumps({"format": _FORMAT, "target": node.export()})
+        return json.dumps({"format": _FORMAT, "target": node.export()}, default=_plain)
     return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for an option of a target that is a number of NumPy or another container."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return _index(value) if hasattr(value, "__index__") else list(value)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -117,7 +126,7 @@ class _Unpickler(pickle.Unpickler):
             allowed = inspect.isclass(found) and found is not _relay.Executable
         allowed = allowed or module == Array.__module__ and name in ("Array", "Map", "ShapeTuple", "String")
         allowed = allowed or (module, name) in {
-            ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
+            ("tvm.target", "Target"), ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
             ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer"),
         }  # fmt: skip
         if not allowed:
@@ -138,6 +147,8 @@ def load_json(json_str: str) -> Any:
         document = json.loads(json_str)
     except ValueError as error:
         raise _relay.RelayError(f"this is no JSON document: {error}") from None
+    except RecursionError:
+        raise _relay.RelayError("the document is nested too deeply") from None
     if isinstance(document, dict) and "nodes" in document:
         from . import _tvm_json
 
@@ -145,7 +156,10 @@ def load_json(json_str: str) -> Any:
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise _relay.RelayError(f"the document is of another format; load_json reads what save_json wrote, here ({_FORMAT}) or in TVM")
     if "target" in document:
-        return Target(document["target"])
+        try:
+            return Target(document["target"])
+        except ValueError as error:
+            raise _relay.RelayError(f"the document is damaged: {error}") from None
     if "module" in document:
         return _relay.parse(document["module"], "json")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _absent
@@ -27,7 +27,7 @@ class Target:
         if isinstance(target, Target):
             self._attrs, self._kind, host = dict(target._attrs), target._kind, host or target.host
         elif isinstance(target, Mapping):
-            if "tag" in target:
+            if "tag" in target and "kind" not in target:
                 target = {**_tags.options_of(str(target["tag"])), **target}
             if "kind" not in target:
                 raise ValueError("the target has no kind")
@@ -55,8 +55,18 @@ class Target:
         else:
             raise ValueError(f"a target is text such as 'llvm', not {target!r}")
         if self._kind not in _KINDS:
+            if isinstance(target, str) and "/" in self._kind:
+                _tags.options_of(self._kind)
             raise ValueError(f"no target kind is called {self._kind!r}: programs are compiled for CPUs, target llvm")
-        self.host = Target(host) if host is not None else None
+        for name in ("keys", "mattr", "libs"):
+            _words(name, self._attrs.get(name, ""))
+        try:
+            self.host = Target(host) if host is not None else None
+        except RecursionError:
+            raise ValueError("the target has hosts of hosts, too many to follow") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Target, ({"kind": self._kind, **self._attrs}, self.host)
 
     @property
     def kind(self) -> Any:
@@ -66,14 +76,13 @@ class Target:
     @property
     def keys(self) -> list[str]:
         """General words for the target."""
-        given = self._attrs.get("keys", "")
-        own = given.split(",") if isinstance(given, str) else [str(word) for word in given]
-        return list(dict.fromkeys([word for word in own if word] + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])))
+        own = [*_words("keys", self._attrs.get("keys", "")), *([self.device_name] if self.device_name else [])]
+        return list(dict.fromkeys(own + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])))
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The options."""
-        return dict(self._attrs)
+        """The options, without general words and the name, which `keys` and `tag` give."""
+        return {key: value for key, value in self._attrs.items() if key not in ("keys", "tag")}
 
     @property
     def mcpu(self) -> str:
@@ -83,13 +92,12 @@ class Target:
     @property
     def mattr(self) -> list[str]:
         """Features of the processor that were given."""
-        value = self._attrs.get("mattr", "")
-        return list(value) if isinstance(value, (list, tuple)) else [word for word in value.split(",") if word]
+        return _words("mattr", self._attrs.get("mattr", ""))
 
     @property
     def libs(self) -> list[str]:
         """Libraries that were given: none is used."""
-        return [word for word in str(self._attrs.get("libs", "")).split(",") if word]
+        return _words("libs", self._attrs.get("libs", ""))
 
     @property
     def tag(self) -> str:
@@ -172,7 +180,7 @@ class Target:
     @staticmethod
     def canon_target(target: Any) -> Target | None:
         """A target of text, or the one of a dictionary by device or of a list; None stays None."""
-        if isinstance(target, dict) and "kind" not in target and len(target) == 1:
+        if _by_device(target) and len(target) == 1:
             target = next(iter(target.values()))
         if isinstance(target, (list, tuple)) and len(target) == 1:
             target = target[0]
@@ -191,7 +199,7 @@ class Target:
     def machine_of(target: Any) -> str:
         """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU of this architecture."""
         # A target for each device, unlike one target as a dictionary.
-        if isinstance(target, Mapping) and target and "kind" not in target:
+        if _by_device(target) and target:
             for entry in target.values():
                 Target.machine_of(entry)
             return "host"
@@ -244,9 +252,25 @@ def _as_text(value: Any) -> str:
     return ",".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
 
 
+def _words(option: str, value: Any) -> list[str]:
+    """The words of an option that has several, apart by commas or in a list. Raises ValueError for other values."""
+    if isinstance(value, str):
+        return [word for word in value.split(",") if word]
+    if isinstance(value, Sequence) and all(isinstance(word, str) for word in value):
+        return [str(word) for word in value]
+    raise ValueError(f"{option} of a target is text or a list of texts, not {value!r}")
+
+
+def _by_device(target: Any) -> bool:
+    """True for targets by device, unlike one target as a dictionary."""
+    return isinstance(target, Mapping) and "kind" not in target and "tag" not in target
+
+
 def _of_json(text: str) -> Mapping[str, Any]:
     try:
         made = json.loads(text)
+    except RecursionError:
+        raise ValueError("the target is no JSON that can be read: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"the target {text!r} is no JSON: {error}") from None
     assert isinstance(made, dict)
@@ -294,7 +318,7 @@ def create(target: Any) -> Target:
 def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> dict[str, Any]:
     """The settings that a build would be made for. Several targets, in a list or by device, are those of a program that is planned for
     several devices; a build takes CPUs alone."""
-    if isinstance(target, (list, tuple)) or isinstance(target, Mapping) and "kind" not in target:
+    if isinstance(target, (list, tuple)) or _by_device(target):
         given = [Target(entry) for entry in (target.values() if isinstance(target, Mapping) else target)]
         return {"machine": "host", "target": given, "host": Target.canon_target(target_host), "opt_level": ctxt.opt_level}
     made, host = Target.canon_target_and_host(target, target_host)

@@ -17,7 +17,8 @@ _registered: dict[str, dict[str, Any]] = {}
 
 def is_tag(name: str) -> bool:
     """True for names of products: those that were registered, and MAKER/PRODUCT of makers that are known."""
-    return name in _registered or "/" in name and name.split("/")[0] in _MAKERS
+    maker, _, product = name.partition("/")
+    return name in _registered or bool(product) and maker in _MAKERS
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -33,9 +34,12 @@ def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -
 
     if name in _registered and not override:
         raise ValueError(f"a target is called {name!r} already")
-    Target(config)
-    _registered[name] = dict(config)
-    return Target({"tag": name})
+    options = {key: value for key, value in config.items() if key != "tag"}
+    if "tag" in config and "kind" not in config:  # by another name, which may be given to something else later
+        options = {**options_of(str(config["tag"])), **options}
+    made = Target({**options, "tag": name})
+    _registered[name] = options
+    return made
 
 
 def list_tags() -> dict[str, Target] | None:

@@ -1,5 +1,8 @@
 """Members and arguments that tests and deployment scripts of TVM use here and there."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -211,6 +214,59 @@ def test_targets_as_json_and_by_tags():
     assert tvm.target.Target("own/board").mcpu == "haswell" and "own/board" in tvm.target.list_tags()
     with pytest.raises(ValueError, match="a target is called 'own/board' already"):
         tvm.target.register_tag("own/board", {"kind": "llvm"})
+
+
+def test_targets_in_containers_and_pickles():
+    targets = [tvm.target.Target({"kind": "cuda", "num-sms": 8}, host="llvm -mcpu=haswell"), tvm.target.Target("llvm -device=arm_cpu")]
+    for again in (tvm.ir.load_json(tvm.ir.save_json(targets)), pickle.loads(pickle.dumps(targets)), copy.deepcopy(targets)):
+        assert again == targets and again[0].host.mcpu == "haswell" and [str(target) for target in again] == [str(target) for target in targets]
+    of_numpy = tvm.target.Target({"kind": "cuda", "num-sms": np.int64(8)})
+    assert tvm.ir.load_json(tvm.ir.save_json(of_numpy)).attrs["num-sms"] == 8
+
+
+def test_the_name_of_a_saved_target_need_not_be_registered(monkeypatch):
+    monkeypatch.setattr(tvm.target.tag, "_registered", {})
+    named = tvm.target.register_tag("saved/board", {"kind": "llvm", "mcpu": "haswell", "host": "llvm"})
+    text, pickled = tvm.ir.save_json(named), pickle.dumps(named)
+    tvm.target.tag._registered.clear()
+    for again in (tvm.ir.load_json(text), pickle.loads(pickled)):
+        assert again == named and again.tag == "saved/board" and again.attrs == {"mcpu": "haswell"} and again.host is not None
+
+
+def test_names_of_names(monkeypatch):
+    monkeypatch.setattr(tvm.target.tag, "_registered", {})
+    assert tvm.target.register_tag("own/pi", {"tag": "raspberry-pi/4b-aarch64", "num-cores": 4}).tag == "own/pi"
+    assert tvm.target.register_tag("own/pi", {"tag": "own/pi", "num-cores": 2}, override=True).attrs["num-cores"] == 2
+    with pytest.raises(ValueError, match="no target is called 'own/none'"):
+        tvm.target.register_tag("own/x", {"tag": "own/none"})
+    assert list(tvm.target.list_tags()) == ["own/pi"] and tvm.target.Target("own/pi").keys == ["arm_cpu", "cpu"]
+    with pytest.raises(ValueError, match="no target is called 'own/none': register_tag"):
+        tvm.target.Target("own/none")
+    with pytest.raises(ValueError, match="no target is called 'own/none': register_tag"):
+        relay.build(relu_of_sum()[0], {"tag": "own/none"})
+    config = tvm.target.make_compilation_config(tvm.transform.PassContext.current(), {"tag": "own/haswell", "kind": "llvm"})
+    assert config["target"].kind.name == "llvm"
+
+
+def test_general_words_and_options():
+    assert tvm.target.Target("llvm -device=arm_cpu").keys == ["arm_cpu", "cpu"]
+    assert tvm.target.Target("llvm -keys=x86 -device=arm_cpu").keys == ["x86", "arm_cpu", "cpu"]
+    assert tvm.target.Target('{"kind": "llvm", "libs": ["dnnl", "mkl"]}').libs == ["dnnl", "mkl"]
+    assert tvm.target.Target({"kind": "llvm", "keys": ["cpu"], "mattr": ["+avx2"]}).attrs == {"mattr": ["+avx2"]}
+
+
+@pytest.mark.parametrize("text, message", [
+    ('{"kind": "llvm", "keys": 5}', "keys of a target is text or a list of texts, not 5"),
+    ('{"kind": "llvm", "mattr": {"a": 1}}', "mattr of a target is text or a list of texts"),
+    ('{"kind": "llvm", "libs": [1]}', "libs of a target is text or a list of texts"),
+    ('{"kind": "llvm", "host": ' * 700 + '"llvm"' + "}" * 700, "hosts of hosts, too many to follow|nested too deeply"),
+    ('{"a":' * 100_000, "nested too deeply"),
+])  # fmt: skip
+def test_targets_as_json_from_strangers(text, message):
+    with pytest.raises(ValueError, match=message):
+        tvm.target.Target(text)
+    with pytest.raises(tvm.TVMError, match=message):
+        tvm.ir.load_json('{"format": "relay-json 1", "target": ' + text + "}")
 
 
 def test_options_of_code_generators_in_a_context():
