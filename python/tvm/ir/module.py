@@ -18,11 +18,18 @@ def _import(self: Base, file_to_import: str) -> None:
         self.update(_relay.parse(stream.read(), file_to_import, self))
 
 
+def _function_of(self: Base, val: Any) -> Any:
+    """An expression as a function of a module: a name stands for its function, another expression becomes the body of one."""
+    if isinstance(val, GlobalVar):
+        return self[val]
+    return Function(_relay._core.free_vars(val), val) if isinstance(val, _relay.Expr) and not isinstance(val, Function) else val
+
+
 def _add(self: Base, var: GlobalVar | str, val: Any, update: bool = False) -> None:
     if isinstance(val, TypeData):
         self.add_type(val, replace=update)
     else:
-        function = val if isinstance(val, Function) else Function(_relay._core.free_vars(val), val)
+        function = _function_of(self, val)
         name = var.name_hint if isinstance(var, GlobalVar) else var
         self.add_function(name, apart_in(self, name, function), replace=update)
 
@@ -32,8 +39,7 @@ def _setitem(self: Base, var: Any, val: Any) -> None:
         self.add_type(val, replace=True)
     else:
         name = var.name_hint if isinstance(var, GlobalVar) else var
-        if isinstance(val, _relay.Expr) and not isinstance(val, Function):
-            val = Function(_relay._core.free_vars(val), val)
+        val = _function_of(self, val)
         _raw_setitem(self, var, apart_in(self, name, val) if isinstance(val, Function) and isinstance(name, str) else val)
 
 

@@ -297,6 +297,18 @@ def test_an_expression_becomes_a_function_of_a_module():
     assert mod["main"].params[0].name_hint == "x"
 
 
+def test_a_name_in_a_module_stands_for_its_function():
+    mod, params = relu_of_sum()
+    mod["other"] = mod.get_global_var("main")
+    mod._add("third", mod.get_global_var("other"))
+    mod = relay.transform.InferType()(mod)
+    for name in ("other", "third"):
+        assert mod[name].checked_type == mod["main"].checked_type
+    np.testing.assert_array_equal(relay.create_executor("vm", mod=mod).evaluate(mod.get_global_var("other"))(DATA, params["w"]).numpy(), WANTED)
+    with pytest.raises(KeyError, match="the module has no function @none"):
+        mod["fourth"] = relay.GlobalVar("none")
+
+
 def test_extents_as_floats():
     x = relay.var("x", shape=(3, 4))
     folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([x], relay.shape_of(x, "float32"))))
