@@ -10,6 +10,7 @@ import relay as _relay
 from relay import Executable, Expr, Function, IRModule
 from relay import transform as _passes
 
+from .._absent import missing_property
 from .._ffi.runtime_ctypes import DataType
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
@@ -94,9 +95,9 @@ class Weights:
         return _relay.var(name, shape=value.shape, dtype=value.dtype)
 
 
-def _bytes_of(text: str) -> int:
-    """The bytes of a value of a type that stands as text; 0 where a run finds them."""
-    work, total = [_relay.parse_type(text)], 0
+def _bytes_of(kind: Any) -> int:
+    """The bytes of the tensors in a value of a type; 0 where a run finds them, as for data types."""
+    work, total = [kind], 0
     while work:
         found = work.pop()
         if isinstance(found, _relay.TupleType):
@@ -109,13 +110,17 @@ def _bytes_of(text: str) -> int:
 class FunctionInfo:
     """Memory of a function of a compiled program, in bytes by target, as TVM's class of this name has it. One that a run finds counts as 0."""
 
-    def __init__(self, signature: tuple[list[tuple[str, str]], str], constants: int, mod: IRModule, name: str) -> None:
+    def __init__(self, function: Function, source: Function, weights: Mapping[str, Any]) -> None:
         host = Target("llvm")
-        params, result = signature
-        self.io_sizes = {host: sum(_bytes_of(text) for _, text in params) + _bytes_of(result)}
-        self.constant_sizes = {host: constants}
-        self.relay_primfuncs = {host: mod[name]} if name in mod else {}
+        kind: Any = function.checked_type
+        names = [param.name_hint for param in function.params]
+        given = [arg for name, arg in zip(names, kind.arg_types) if name not in weights]
+        self.io_sizes = {host: sum(map(_bytes_of, given)) + _bytes_of(kind.ret_type)}
+        self.constant_sizes = {host: sum(weights[name].numpy().nbytes for name in names if name in weights)}
+        self.relay_primfuncs = {host: source}
         self.tir_primfuncs: dict[Target, Any] = {}
+
+    workspace_sizes = missing_property("FunctionInfo.workspace_sizes", "sizes of workspaces by function: a run plans the memory of all kernels in one arena")
 
 
 class FactoryModule(Module):
@@ -156,8 +161,9 @@ class FactoryModule(Module):
     def function_metadata(self) -> dict[str, FunctionInfo]:
         """By function: the bytes of its inputs and outputs, and of the constants that `build` got."""
         assert self.weights is not None
-        given = sum(value.numpy().nbytes for value in self.weights.values.values())
-        return {name: FunctionInfo(self.program.signatures[name], given if name == "main" else 0, self.ir_mod, name) for name in self.program.entries}
+        typed = _passes.InferType()(self.ir_mod)
+        names = [name for name in self.program.entries if name in typed]
+        return {name: FunctionInfo(typed[name], self.ir_mod[name], self.weights.values if name == "main" else {}) for name in names}
 
     def get_devices(self) -> list[str]:
         """The names of devices that a run is given beside the CPU: none."""
@@ -222,7 +228,9 @@ class BuildModule:
     def build(self, mod: Any, target: Any = None, target_host: Any = None, executor: Any = None, runtime: Any = None,
               workspace_memory_pools: Any = None, constant_memory_pools: Any = None, params: Any = None, mod_name: Any = None) -> Any:  # fmt: skip
         """The graph, the program and the parameters."""
-        self._made = build(mod, target, target_host, params=params, mod_name=mod_name or "default")
+        chosen = {name: value for name, value in {"executor": executor, "runtime": runtime}.items() if value is not None}
+        self._made = build(mod, target, target_host, workspace_memory_pools=workspace_memory_pools, constant_memory_pools=constant_memory_pools,
+                           params=params, mod_name=mod_name or "default", **chosen)  # fmt: skip
         return tuple(self._made)
 
     def optimize(self, mod: Any, target: Any = None, target_host: Any = None, params: Any = None) -> Any:

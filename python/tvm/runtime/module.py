@@ -83,7 +83,7 @@ class Module:
 
     @property
     def is_binary_serializable(self) -> bool:
-        """True: every program can be pickled."""
+        """True: every program can be written as bytes."""
         return True
 
     @property

@@ -156,7 +156,8 @@ def parametrize_targets(*args: Any) -> Any:
             target = entry.values[0] if given else entry
             both = {"target": target, "dev": device(str(target).split(" ")[0])}
             row = [both[name] for name in names]
-            rows.append(pytest.param(*row, id=str(target), marks=[*(entry.marks if given else []), *([] if device_enabled(target) else [skip])]))
+            name = entry.id if given and entry.id is not None else str(target)
+            rows.append(pytest.param(*row, id=name, marks=[*(entry.marks if given else []), *([] if device_enabled(target) else [skip])]))
         return pytest.mark.parametrize(names, rows)(func) if names else func
 
     return wrap

@@ -68,6 +68,27 @@ def test_what_a_build_knows_of_itself():
     assert built.function_metadata["main"].io_sizes[target] == 12
 
 
+def test_what_a_build_knows_of_data_types_and_of_weights_that_are_no_parameters():
+    target = tvm.target.Target("llvm")
+    mod = tvm.relay.parse("""#[version = "0.0.5"]
+    type L[A] { C(A, L[A]), N }
+    def @main(%x: Tensor[(2), float32], %w: Tensor[(2), int8]) { (C(%x, N), %w) }""")
+    given = {"w": np.zeros(2, "int8"), "of another network": np.zeros(1000, "float32")}
+    info = relay.build(mod, "llvm", params=given).function_metadata["main"]
+    assert info.io_sizes[target] == 8 + 2 and info.constant_sizes[target] == 2
+    with pytest.raises(NotImplementedError, match="FunctionInfo.workspace_sizes is not there"):
+        print(info.workspace_sizes)
+
+
+def test_build_module_heeds_its_options():
+    mod, _ = relu_of_sum()
+    with pytest.raises(NotImplementedError, match="build with the runtime crt"):
+        relay.build_module.BuildModule().build(mod, "llvm", runtime=relay.backend.Runtime("crt"))
+    with pytest.raises(NotImplementedError, match="build with memory pools"):
+        relay.build_module.BuildModule().build(mod, "llvm", workspace_memory_pools=[1])
+    assert len(relay.build_module.BuildModule().build(mod, "llvm", executor=relay.backend.Executor("aot"))) == 3
+
+
 def test_same_as():
     mod, _ = relu_of_sum()
     assert mod.same_as(mod) and not mod.same_as(mod.copy())
@@ -106,8 +127,14 @@ def test_constants_beside_the_text():
     assert tvm.parser.parse(TEXT, init_meta_table=table)["main"].body.args[1].data.numpy().tobytes() == DATA.tobytes()
     with pytest.raises(ValueError, match="the text has metadata of its own, and init_meta_table gives more"):
         tvm.relay.parse(mod.astext(), init_meta_table=table)
-    with pytest.raises(TypeError, match="init_meta_table holds constants and virtual devices, and 'relay.Constant' has a str"):
+    with pytest.raises(TypeError, match="init_meta_table holds constants by relay.Constant and devices by VirtualDevice, and 'relay.Constant' has a str"):
         tvm.relay.parse(TEXT, init_meta_table={"relay.Constant": ["one"]})
+    with pytest.raises(TypeError, match="'relay.Constant' has a VirtualDevice"):
+        tvm.relay.parse(TEXT, init_meta_table={"relay.Constant": [tvm.target.VirtualDevice(tvm.cpu())]})
+    with pytest.raises(TypeError, match="init_meta_table has a list by each key, and 'relay.Constant' has a Constant"):
+        tvm.relay.parse(TEXT, init_meta_table={"relay.Constant": relay.const(1.0)})
+    with pytest.raises(TypeError, match="init_meta_table is a dictionary of lists, not a list"):
+        tvm.relay.parse(TEXT, init_meta_table=[relay.const(1.0)])
     with pytest.raises(tvm.error.DiagnosticError):
         tvm.relay.parse(TEXT, init_meta_table={"relay.Constant": [relay.const(1.0)]})
 
@@ -344,6 +371,8 @@ def test_versions_of_pytorch(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.10.1+cpu"))
     assert is_version_greater_than("2.9.0") and is_version_greater_than("1.13") and not is_version_greater_than("2.10.1")
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.10.0"))
+    assert not is_version_greater_than("2.10") and is_version_greater_than("2.9.9") and not is_version_greater_than("2.10.0.0")
 
 
 def test_devices_planned_for_several_targets():
@@ -374,6 +403,14 @@ def test_the_gradient_of_a_name():
 @tvm.testing.parametrize_targets("llvm", pytest.param("vulkan", marks=pytest.mark.skip(reason="a mark of its own")), "llvm -mcpu=haswell")
 def test_targets_with_marks(target, dev):
     assert target.startswith("llvm") and dev.device_type == 1
+
+
+def test_targets_keep_names_of_their_own():
+    @tvm.testing.parametrize_targets(pytest.param("llvm", id="mine"), "llvm")
+    def marked(target):
+        pass
+
+    assert [row.id for row in marked.pytestmark[0].args[1]] == ["mine", "llvm"]
 
 
 def test_codes_of_simulated_dtypes():

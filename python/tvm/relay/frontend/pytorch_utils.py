@@ -19,9 +19,12 @@ def is_version_greater_than(ver: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """The numbers of a release; what follows a plus sign or a letter is none of it."""
+    """The numbers of a release without zeros at the end, so that 2.1 is 2.1.0; what follows a plus sign or a letter is none of it."""
     found = re.match(r"\d+(\.\d+)*", version)
-    return [int(part) for part in found.group().split(".")] if found else []
+    numbers = [int(part) for part in found.group().split(".")] if found else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
 
 
 def __getattr__(name: str) -> Any:
