@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,6 +53,33 @@ TEST(IrDim, NormalForm) {
   EXPECT_FALSE(s.N == s.M);
   TypeVarRef other = TypeVar::make("n", Kind::kShapeVar);
   EXPECT_FALSE(Dim::symbol(other.get()) == s.N);
+}
+
+// A sum of 18 extrema has 2^18 cases; a comparison looks at some of them alone.
+TEST(IrDim, SumsOfManyExtrema) {
+  std::vector<TypeVarRef> names;
+  auto symbol = [&] {
+    names.push_back(TypeVar::make("v" + std::to_string(names.size()), Kind::kShapeVar));
+    return Dim::symbol(names.back().get());
+  };
+  Dim sum = 0;
+  for (int k = 0; k < 12; ++k) {
+    Dim a = symbol(), b = symbol();
+    sum = sum + max(a, b);
+  }
+  const Dim other = symbol();
+  Dim more = sum;
+  for (int k = 0; k < 6; ++k) {
+    Dim a = symbol(), b = symbol();
+    more = more + max(a, b);
+  }
+  for (Dim d : {sum, more}) {
+    EXPECT_TRUE(min(other, d) == min(d, other));
+    EXPECT_TRUE(max(other, d) == max(d, other));
+    EXPECT_TRUE(max(0, d) == d);
+    EXPECT_TRUE(min(d, d + 1) == d);
+    ASSERT_TRUE(broadcast(other, min(other, d)).has_value());
+  }
 }
 
 TEST(IrDim, Text) {
