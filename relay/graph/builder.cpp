@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/graph/work.h>
 #include <relay/support/error.h>
 
 namespace relay::graph {
@@ -154,7 +155,10 @@ std::vector<uint32_t> Builder::add_node(WorkRef work, const WorkSizes& sizes,
       outputs.push_back(std::move(tensor));
     }
     // Refuses sizes that are no terms of the graph now, not when the graph is compiled.
-    for (const ResultDim& result : group.results) node.term(result.dim);
+    for (const ResultDim& result : group.results) {
+      node.term(result.dim);
+      lost_conditions(result, [&](Dim dim) { return node.term(dim); });
+    }
     for (const Condition& check : group.checks) {
       node.term(check.a);
       node.term(check.b);

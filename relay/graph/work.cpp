@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <relay/ir/dim_extents.h>
 #include <relay/ir/numbered_symbol.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/rewrite.h>
@@ -49,6 +50,23 @@ void for_each_dim(const Group& group, const std::function<void(Dim)>& visit) {
   }
 }
 
+std::vector<Condition> lost_conditions(const ResultDim& made,
+                                       const std::function<Dim(Dim dim)>& replaced) {
+  std::vector<Condition> conditions;
+  const std::vector<Dim> joined = joined_extents(made.dim);
+  if (joined.size() < 2 || !made.message) return conditions;
+  const Dim whole = replaced(made.dim);
+  if (whole.is_any()) return conditions;
+  const std::vector<Dim> kept = joined_extents(whole);
+  for (Dim each : joined) {
+    for (Dim extent : joined_extents(replaced(each))) {
+      if (extent.is_int(1) || std::find(kept.begin(), kept.end(), extent) != kept.end()) continue;
+      conditions.push_back({(extent - 1) * (extent - whole), 0, *made.message, made.origin});
+    }
+  }
+  return conditions;
+}
+
 // Replaces atoms in every dimension of a group.
 void substitute_dims(Group& group, const std::function<Dim(Dim)>& replace) {
   te::Computation& computation = group.computation;
@@ -93,10 +111,15 @@ void substitute_dims(Group& group, const std::function<Dim(Dim)>& replace) {
     change(check.b);
     all(check.message.dims);
   }
+  std::vector<Condition> lost;
   for (ResultDim& result : group.results) {
-    change(result.dim);
     if (result.message) all(result.message->dims);
+    for (Condition& each :
+         lost_conditions(result, [&](Dim dim) { return substitute(dim, replace); }))
+      lost.push_back(std::move(each));
+    change(result.dim);
   }
+  group.checks.insert(group.checks.end(), lost.begin(), lost.end());
   for (auto& [dims, origin] : group.shapes) all(dims);
 }
 

@@ -1,5 +1,6 @@
 #include <relay/ir/dim.h>
 #include <relay/ir/dim_error.h>
+#include <relay/ir/dim_extents.h>
 
 #include <algorithm>
 #include <array>
@@ -685,6 +686,12 @@ std::optional<Dim> broadcast(Dim a, Dim b) {
   all.erase(std::unique(all.begin(), all.end()), all.end());
   join_extents(all);
   return chain(DimOp::kBroadcast, all);
+}
+
+std::vector<Dim> joined_extents(Dim dim) {
+  std::vector<Dim> all;
+  flatten(DimOp::kBroadcast, dim, all);
+  return all;
 }
 
 Dim product(std::span<const Dim> dims) {

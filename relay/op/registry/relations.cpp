@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <relay/ir/dim_extents.h>
 #include <relay/op/registry/batch.h>
 #include <relay/op/registry/gradient.h>
 #include <relay/support/error.h>
@@ -224,13 +225,14 @@ void RelationCall::require_broadcasts(std::span<const Dim> from, std::span<const
     Dim b = to[to.size() - from.size() + i];
     if (a == b || a.is_int(1) || a.is_any() || b.is_any()) continue;
     if (a.is_int() && b.is_int()) fail(message);
-    // Terms that broadcast to their common extent fail by themselves if they do not.
-    bool joined = b.is_term() && b.term().op == DimOp::kBroadcast;
-    if (!joined) {
-      leave_check((a - 1) * (a - b), 0, message);
-    } else {
-      explain(b, message);
-    }
+    // Terms that broadcast to their common extent fail by themselves if they do not. Those that it
+    // left out, since others stand for them, do not: min(n, 7) beside n.
+    const std::vector<Dim> whole = joined_extents(b), parts = joined_extents(a);
+    const bool joined = whole.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](Dim part) {
+                          return std::find(whole.begin(), whole.end(), part) != whole.end();
+                        });
+    if (!joined) leave_check((a - 1) * (a - b), 0, message);
+    if (whole.size() > 1) explain(b, message);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <relay/graph/work.h>
 #include <relay/ir/dim_error.h>
 #include <relay/lower/in_place.h>
 #include <relay/support/error.h>
@@ -151,16 +152,22 @@ void LaunchWriter::add_results(const graph::Node& node) {
 }
 
 void LaunchWriter::add_checks(const graph::Node& node) {
-  for (const graph::Condition& made : node.work->group.checks) {
-    Dim a = node.term(made.a), b = node.term(made.b);
-    if (dims_equal(a, b) == Truth::kYes) continue;
+  auto term = [&](Dim dim) { return node.term(dim); };
+  auto add = [&](const graph::Condition& made, Dim a, Dim b) {
+    if (dims_equal(a, b) == Truth::kYes) return;
     // Before anything else that large sizes may make impossible.
     slot(a);
     slot(b);
     uint32_t position = node.position_of(made.origin);
     written_.dim_positions.resize(written_.dims.size(), position);
     checks_.push_back({a, b, size_text(made.message, &node), position});
+  };
+  for (const graph::ResultDim& made : node.work->group.results) {
+    for (const graph::Condition& lost : graph::lost_conditions(made, term))
+      add(lost, lost.a, lost.b);
   }
+  for (const graph::Condition& made : node.work->group.checks)
+    add(made, term(made.a), term(made.b));
 }
 
 // The places in a lowered work: tensors of the graph, and temporaries.
