@@ -107,6 +107,31 @@ ImportLines find_imports(std::string_view text) {
   return found;
 }
 
+namespace {
+
+// Imports behind definitions, which are errors. What they import is known, so that each is one.
+std::vector<ImportLine> late_imports(std::string_view text, size_t from) {
+  using parsing::Tok;
+  std::vector<ImportLine> found;
+  if (text.find("import \"", from) == std::string_view::npos) return found;
+  parsing::SymbolTable symbols(16);
+  const std::string_view rest = text.substr(from);
+  parsing::Lexer lexer(rest, &symbols);
+  int depth = 0;
+  for (parsing::Token token = lexer.next(); !token.is(Tok::kEnd);) {
+    depth += token.is(Tok::kLBrace) ? 1 : token.is(Tok::kRBrace) ? -1 : 0;
+    const bool is_import = depth == 0 && token.is_word(parsing::kwImport);
+    token = lexer.next();
+    if (!is_import || !token.is(Tok::kString)) continue;
+    ImportLine line{{}, from + token.begin, from + token.end};
+    if (parsing::unescape(rest.substr(token.begin, token.end - token.begin), line.file))
+      found.push_back(std::move(line));
+  }
+  return found;
+}
+
+}  // namespace
+
 Module standard_module(std::string_view file) { return parse_onto({}, standard_source(file)); }
 
 void import_standard(Module& module, std::string_view file) {
@@ -124,6 +149,8 @@ namespace parsing {
 void Parser::parse_imports(Module& module) {
   ImportLines imports = find_imports(text_);
   imports_end_ = imports.end;
+  for (ImportLine& line : late_imports(text_, imports.end))
+    imports.lines.push_back(std::move(line));
   for (const ImportLine& line : imports.lines) {
     Span where = source_->span(line.begin, line.end - line.begin);
     Module before = module;
