@@ -1,5 +1,6 @@
 """Programs of great length and depth under a small stack: text of a million bindings, recursion a million deep, long loops."""
 
+import json
 import os
 import resource
 import subprocess
@@ -85,6 +86,34 @@ def test_recursion_a_million_deep():
     code, out, err, peak = run(["run", "-", "--arg", "1000000", "--format", "json"], COUNT)
     assert code == 0, err
     assert '"value": 1000000' in out
+    assert peak <= MEMORY
+
+
+LISTS = """
+import "prelude"
+def @count(%n: int32, %done: List[int32]) -> List[int32] { if (%n == 0) { %done } else { @count(%n - 1, Cons(%n, %done)) } }
+def @main(%n: int32) {
+  let %xs = @count(%n, Nil);
+  let %odd = @filter(fn (%x: int32) { mod(%x, 2) == 1 }, %xs);
+  let %pairs = @zip(@map(fn (%x: int32) { %x + 1 }, %xs), @rev(@concat(%odd, %xs)));
+  let %down = @unfoldr(fn (%i: int32) { if (%i == 0) { None } else { Some((%i - 1, %i)) } }, %n);
+  (@length(%pairs), @foldr(fn (%x: (int32, int32), %sum: int32) { %x.0 - %x.1 + %sum }, 0, %pairs),
+   @foldl(fn (%a: int32, %x: int32) { %a + mod(%x, 3) }, 0, %odd), @nth(%xs, %n - 1), @hd(@rev(%xs)), @length(%down))
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["vm", "eval"])
+def test_lists_of_a_hundred_thousand(executor):
+    """The functions of the prelude take a stack that does not depend on the length."""
+    count = 20_000 if SANITIZED else 100_000
+    code, out, err, peak = run(["run", "-", "--executor", executor, "--arg", str(count), "--format", "json"], LISTS)
+    assert code == 0, err
+    xs = range(1, count + 1)
+    odd = [x for x in xs if x % 2 == 1]
+    pairs = list(zip([x + 1 for x in xs], [*odd, *xs][::-1]))
+    wanted = [len(pairs), sum(a - b for a, b in pairs), sum(x % 3 for x in odd), count, count, count]
+    assert json.loads(out)["value"] == wanted
     assert peak <= MEMORY
 
 
