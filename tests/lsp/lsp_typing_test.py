@@ -3,8 +3,11 @@
 import json
 import os
 import random
+import re
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -120,6 +123,17 @@ def assert_as_checked(editor, tmp_path):
     while (wrong := any(d.severity == 1 for d in editor.diagnostics())) != (done.returncode != 0):
         assert time.monotonic() < end, (editor.text, done.stderr, editor.messages(), wrong)
         time.sleep(0.05)
+
+
+def test_memory_is_flat():
+    """Names and terms of texts that are gone are freed: edits of one tenth take as much as those before."""
+    script = Path(__file__).parents[2] / "benchmarks/lsp.py"
+    done = subprocess.run([sys.executable, script, "--relay", RELAY, "--lines", "60", "--edits", "1", "--memory-edits", "3000"],
+                          capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    mebibytes = [int(number) for number in re.findall(r"memory after \d+ edits: (\d+) MiB", done.stdout)]
+    assert len(mebibytes) == 10, done.stdout
+    assert mebibytes[-1] <= mebibytes[1] + 1, done.stdout
 
 
 def test_hostile_messages():
