@@ -267,9 +267,14 @@ bool Parser::suggest_dtype(Diagnostic& diagnostic, const Token& name) const {
 void Parser::skip_brackets() {
   Skipping skipping(*this);
   size_t nested = 0;
-  while (!at(Tok::kEnd) && !at(Tok::kSemicolon) && !at(Tok::kRBrace)) {
+  size_t inner = 0;  // parentheses and braces that opened within
+  while (!at(Tok::kEnd)) {
     if (at(Tok::kLBracket)) ++nested;
-    bool closes = at(Tok::kRBracket) && --nested == 0;
+    const bool ends = at(Tok::kRBrace) || at(Tok::kRParen);
+    if (inner == 0 && (ends || at(Tok::kSemicolon))) return;  // it is not closed
+    if (at(Tok::kLBrace) || at(Tok::kLParen)) ++inner;
+    if (ends) --inner;
+    const bool closes = at(Tok::kRBracket) && --nested == 0;
     advance();
     if (closes) return;
   }
