@@ -145,8 +145,10 @@ class Grouping {
 // Writes the functions. Members of a group become its body, whatever else they use its parameters.
 class Fuser final : public Rewriter {
  public:
-  Fuser(const PointerMap<Expr, Member>& members, FusionKinds& kinds, const FuseOptions& options)
-      : members_(members), kinds_(kinds), options_(options) {}
+  /// `ordered`: arguments of groups may have effects.
+  Fuser(const PointerMap<Expr, Member>& members, FusionKinds& kinds, const FuseOptions& options,
+        bool ordered)
+      : members_(members), kinds_(kinds), options_(options), ordered_(ordered) {}
 
  private:
   struct Group {
@@ -187,10 +189,11 @@ class Fuser final : public Rewriter {
     return fused;
   }
 
-  // Arguments are computed in the order in which the group reads them, since one may write what
-  // another reads: what an operator reads before a member is an argument before the member's own.
+  // Arguments with effects are computed in the order in which the group reads them, since one may
+  // write what another reads: what an operator reads before a member is an argument before the
+  // member's own.
   void before(const Expr* expr, uint32_t operand, std::span<const ExprRef> done) override {
-    const Member* member = members_.find(expr);
+    const Member* member = ordered_ ? members_.find(expr) : nullptr;
     if (operand == 0 || member == nullptr || is_inside(expr, operand - 1, *member)) return;
     param(groups_[member->group], done[operand - 1], expr->operands()[operand - 1]->type());
   }
@@ -230,6 +233,7 @@ class Fuser final : public Rewriter {
   const PointerMap<Expr, Member>& members_;
   FusionKinds& kinds_;
   FuseOptions options_;
+  bool ordered_;
   std::unordered_map<uint32_t, Group> groups_;
 };
 
@@ -262,7 +266,7 @@ FunctionRef fuse(const FunctionRef& function, const Module& module, const FuseOp
     post_order(function.get(), [&](const Expr* expr) { stops |= is_stop_fusion(expr); });
     if (!stops) return function;
   }
-  ExprRef result = Fuser(members, kinds, options).run(function);
+  ExprRef result = Fuser(members, kinds, options, program.effects().any()).run(function);
   return FunctionRef(result->as<Function>());
 }
 
