@@ -71,19 +71,17 @@ foreach(isa baseline avx2 avx512)
   add_test(NAME operator_data_${isa} COMMAND relay_conformance ops ${op_data} ${differences} --executor vm --target ${isa})
   set_tests_properties(operator_data_${isa} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+# Random programs: tensors natively, and the language (text, types, mutants, the machine against the evaluator).
 add_test(NAME random_dataflow COMMAND relay_tests --gtest_filter=VmRandom.Dataflow)
-set(programs 6000)
-if(RELAY_SANITIZE)
-  set(programs 1000)  # each takes tenfold
-endif()
-set_tests_properties(random_dataflow PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
-# Programs over the language: text, types, mutants, and the machine against the evaluator.
 add_test(NAME random_programs COMMAND relay_tests --gtest_filter=FrontEndRandom.*:VmRandom.Programs)
+set(dataflow 6000)
 set(programs 10000)
-if(RELAY_SANITIZE)
+if(RELAY_SANITIZE)  # each takes tenfold
+  set(dataflow 1000)
   set(programs 1000)
 endif()
-set_tests_properties(random_programs PROPERTIES TIMEOUT 1500 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
+set_tests_properties(random_dataflow PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${dataflow})
+set_tests_properties(random_programs PROPERTIES TIMEOUT 900 ENVIRONMENT RELAY_RANDOM_PROGRAMS=${programs})
 add_test(NAME onnx_mutations COMMAND relay_tests --gtest_filter=ImportOnnxErrors.Mutations)
 set_tests_properties(onnx_mutations PROPERTIES ENVIRONMENT RELAY_MUTATION_SECONDS=20)
 add_test(NAME oracle_operators_native

@@ -128,14 +128,8 @@ def process_conv2d_params(expr: Expr, params: MutableMapping[str, Any], block_si
 
 def _by_shape(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> dict[str, list[str]]:
     """The options of the registered passes."""
-    names, shapes = [], []
-    for name in weight_name:
-        if not isinstance(name, str):
-            raise TypeError(f"weight_name is a sequence of texts, not of {type(name).__name__}")
-        names.append(name)
-    for shape in weight_shape:
-        shapes.append(" ".join(str(int(extent)) for extent in shape))
-    return {"weight_name": names, "weight_shape": shapes}
+    return {"weight_name": [require_type("a name in weight_name", name, str) for name in weight_name],
+            "weight_shape": [" ".join(str(int(extent)) for extent in shape) for shape in weight_shape]}  # fmt: skip
 
 
 def DenseToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> Pass:  # noqa: N802

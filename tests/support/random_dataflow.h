@@ -15,6 +15,8 @@
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
 
+#include <tests/support/op_attrs.h>
+
 namespace relay::testing {
 
 /// One function `fn (inputs…) -> tuple of tensors` and arguments for it.
@@ -116,15 +118,9 @@ class RandomDataflow {
 
   template <class... Fields>
   static AttrsRef attrs(const char* op, Fields... fields) {
-    std::vector<NamedAttr> values{NamedAttr{fields.first, fields.second, {}}...};
-    return Attrs::make(*get_op(op)->attrs_schema(), values, {});
+    return op_attrs(op, {fields...});
   }
-  using Field = std::pair<const char*, AttrValue>;
-  static AttrValue list(const std::vector<int64_t>& values) {
-    AttrValue::List items;
-    for (int64_t value : values) items.emplace_back(value);
-    return AttrValue(std::move(items));
-  }
+  using Field = AttrEntry;
 
   bool add(const char* op, std::initializer_list<ExprRef> args, AttrsRef attributes, double bound,
            bool exact) {

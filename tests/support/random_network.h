@@ -12,6 +12,8 @@
 #include <relay/op/op.h>
 #include <relay/runtime/value.h>
 
+#include <tests/support/op_attrs.h>
+
 namespace relay::testing {
 
 /// One function of a parameter `x`, a batch of pictures `(batch, channels, rows, columns)` of
@@ -53,18 +55,9 @@ class RandomNetwork {
     return make_constant(data(shape, zeros));
   }
 
-  using Field = std::pair<const char*, AttrValue>;
-  static AttrValue list(const std::vector<int64_t>& values) {
-    AttrValue::List items;
-    for (int64_t value : values) items.emplace_back(value);
-    return AttrValue(std::move(items));
-  }
   static ExprRef call(const char* op, std::initializer_list<ExprRef> args,
-                      const std::vector<Field>& fields = {}) {
-    if (fields.empty()) return call_op(op, args);
-    std::vector<NamedAttr> values;
-    for (const Field& field : fields) values.push_back({field.first, field.second, {}});
-    return call_op(op, args, Attrs::make(*get_op(op)->attrs_schema(), values, {}));
+                      const std::vector<AttrEntry>& attrs = {}) {
+    return call_op(op, args, attrs.empty() ? AttrsRef() : op_attrs(op, attrs));
   }
 
   void convolve(int64_t channels, int64_t kernel) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -175,10 +175,15 @@ def with_result_types(thing: Any) -> Any:
     """A module or expression in which functions have the types of their results written, as far as they are inferred."""
     if isinstance(thing, Expr):
         return _ResultTypes().visit(thing)
-    changed = {name: _ResultTypes().visit(thing[name]) for name in thing.function_names}
-    if all(function is thing[name] for name, function in changed.items()):
-        return thing
-    made = thing.copy()
+    return with_functions(thing, lambda function: _ResultTypes().visit(function))
+
+
+def with_functions(mod: IRModule, change: Callable[[Any], Any]) -> IRModule:
+    """The module with each function as `change` gives it; the same one if all stay."""
+    changed = {name: change(mod[name]) for name in mod.function_names}
+    if all(function is mod[name] for name, function in changed.items()):
+        return mod
+    made = mod.copy()
     for name, function in changed.items():
         made.add_function(name, function, replace=True)
     return made

@@ -9,9 +9,6 @@
 namespace relay::onnx {
 namespace {
 
-bool all_known(const Elements& elements) {
-  return std::none_of(elements.begin(), elements.end(), [](Dim dim) { return dim.is_any(); });
-}
 bool none_known(const Elements& elements) {
   return std::all_of(elements.begin(), elements.end(), [](Dim dim) { return dim.is_any(); });
 }
@@ -24,6 +21,10 @@ bool in_range(Dim dim, DType dtype) {
 }
 
 }  // namespace
+
+bool any_unknown(std::span<const Dim> dims) {
+  return std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
+}
 
 Truth surely_equal(Dim a, Dim b) {
   if (a.is_any() || b.is_any()) return Truth::kUnknown;
@@ -41,7 +42,7 @@ Dim equality(Dim a, Dim b) {
 
 GraphValue known_or(NodeContext& node, Elements elements, std::span<const Dim> dims, DType dtype,
                     const std::function<GraphValue()>& emit) {
-  if (all_known(elements)) return node.known_value(std::move(elements), dims, dtype);
+  if (!any_unknown(elements)) return node.known_value(std::move(elements), dims, dtype);
   return emit().knowing(std::move(elements));
 }
 
@@ -74,7 +75,7 @@ std::optional<GraphValue> fold_elementwise(NodeContext& node, const std::vector<
         }
         operands[a] = (*args[a].elements())[static_cast<size_t>(at)];
       }
-      bool open = std::any_of(operands.begin(), operands.end(), [](Dim d) { return d.is_any(); });
+      bool open = any_unknown(operands);
       result.push_back(open && args.size() < 3 ? Dim::any() : element(operands));
       if (!in_range(result.back(), dtype)) return std::nullopt;
     }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <relay/import/onnx/context.h>
@@ -11,6 +12,9 @@ namespace relay::onnx {
 
 /// The most elements of a value that are kept as terms.
 inline constexpr size_t kMostElements = 256;
+
+/// True if an extent or element is `?`.
+bool any_unknown(std::span<const Dim> dims);
 
 /// The truth of two terms being equal, as far as that follows from extents being no less than 0.
 Truth surely_equal(Dim a, Dim b);

@@ -1,5 +1,7 @@
 #include <relay/vm/compiler/prepare.h>
 
+#include <algorithm>
+
 #include <relay/infer/devices/devices.h>
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
@@ -145,14 +147,18 @@ PassRef graph_lets_pass(bool tuples = true) {
   });
 }
 
+// True if operators are computed together at a level, in the current context.
+bool fuses(int level) {
+  const std::vector<std::string>& disabled = PassContext::current().disabled_passes;
+  return level > 0 && std::find(disabled.begin(), disabled.end(), "FuseOps") == disabled.end();
+}
+
 // The current context for a compilation. Passes that the machine needs run even if the context
 // disables them; without FuseOps each operator stays alone, as at level 0.
-PassContext context_for(int level, bool& fuse) {
+PassContext context_for(int level) {
   PassContext context = PassContext::current_at(std::max(level, 1));
   context.collect_errors = false;  // none of these passes can go on after one that failed
-  fuse = level > 0;
-  std::erase_if(context.disabled_passes, [&](const std::string& name) {
-    if (name == "FuseOps") fuse = false;
+  std::erase_if(context.disabled_passes, [](const std::string& name) {
     return name == "FuseOps" || name == "InferType" || name == "ExpandOps";
   });
   return context;
@@ -173,8 +179,8 @@ void add_narrowing(DType precision, std::vector<PassRef>& passes, PassContext& c
 }
 
 Module optimize(const Module& module, std::span<const Name> entries, int level, DType precision) {
-  bool fuse = true;
-  PassContext context = context_for(level, fuse);
+  const bool fuse = fuses(level);
+  PassContext context = context_for(level);
   std::vector<PassRef> passes;
   // Expansions make constants and tensors that equal ones on other devices must not be merged with.
   bool devices = uses_devices(module);
@@ -259,6 +265,8 @@ Prepared prepare(const Module& module, std::span<const Name> entries, int level,
     if (!(rewritten == entry.function))
       wrapped.update_function(entry.name, relay::FunctionRef(rewritten->as<relay::Function>()));
   }
+  const auto depth = context.config_value<int64_t>("relay.FuseOps.max_depth");
+  result.most_operators = fuses(level) && !result.stops_fusion ? static_cast<size_t>(depth) : 1;
   result.module = optimize(wrapped, entries, level, precision);
   return result;
 }

@@ -1,6 +1,8 @@
 // Prepares a module before its functions are compiled.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -19,6 +21,8 @@ struct Prepared {
   std::unordered_map<uint64_t, std::string> names;
   /// True if the program says where fusion stops: then groups of operators stay as they are.
   bool stops_fusion = false;
+  /// Operators that may be computed together, as the context and the program allow it.
+  size_t most_operators = SIZE_MAX;
   std::string name_of(const relay::Function* function) const;
 };
 /// For these entries; the functions that they do not reach stay. `warnings` may be null;

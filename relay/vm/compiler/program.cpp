@@ -42,26 +42,17 @@ graph::FormOf form_of(Find find) {
   };
 }
 
-/// Operators that may be computed together, as whoever compiles allows it.
-size_t most_operators(bool stops_fusion) {
-  const PassContext& context = PassContext::current();
-  const std::vector<std::string>& disabled = context.disabled_passes;
-  if (stops_fusion || std::find(disabled.begin(), disabled.end(), "FuseOps") != disabled.end())
-    return 1;
-  return static_cast<size_t>(context.config_value<int64_t>("relay.FuseOps.max_depth"));
-}
-
-graph::RewriteOptions rewrite_options(const CompileOptions& options, bool stops_fusion) {
+graph::RewriteOptions rewrite_options(const CompileOptions& options, const Prepared& prepared) {
   constexpr int kWinogradLevel = 3;
   const lower::Processor processor = options.target.processor;
   graph::RewriteOptions rewrites;
   rewrites.threads = options.threads;
-  rewrites.most_operators = most_operators(stops_fusion);
+  rewrites.most_operators = prepared.most_operators;
   if (options.onednn) return rewrites;  // which reads its operands as they are
   rewrites.packed_form = form_of([=](const graph::Work& work, const auto& constant) {
     return lower::packing_of(work.computation(), constant, processor, work.prepared);
   });
-  if (!stops_fusion) {
+  if (!prepared.stops_fusion) {
     rewrites.runs_in_blocks = [=](const te::Computation& computation) {
       return lower::runs_in_blocks(computation, processor);
     };
@@ -328,7 +319,7 @@ void ProgramBuilder::compile_functions() {
 }
 
 void ProgramBuilder::rewrite_graphs() {
-  graph::Rewriting rewriting(graphs_, rewrite_options(options_, prepared_.stops_fusion));
+  graph::Rewriting rewriting(graphs_, rewrite_options(options_, prepared_));
   rewriting.verify_graphs();
   if (!options_.rewrite_graphs || options_.level == 0) {
     if (options_.on_graphs) options_.on_graphs("composed", graphs_, true);

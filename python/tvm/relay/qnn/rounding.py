@@ -9,6 +9,8 @@ from typing import Any
 import relay as _relay
 from relay import Call, Expr, IRModule, Op
 
+from ...ir.members import with_functions
+
 __all__ = ["RequantizeConfig", "current_requantize_config", "in_force", "requantize_config", "settled"]
 
 _CHOICES = {"rounding": ("UPWARD", "TONEAREST"), "compute_dtype": ("int64", "float32", "float64")}
@@ -71,10 +73,4 @@ def settled(mod: IRModule) -> IRModule:
         attrs = {**{key: expr.attrs[key] for key in expr.attrs.keys()}, **{name: getattr(config, name) for name in open_ones}}
         return _relay.Call(expr.op, expr.args, _relay.Attrs(attrs, "relay.attrs.RequantizeAttrs"), expr.type_args, expr.span)
 
-    changed: dict[str, Any] = {name: _relay.rewrite(mod[name], write) for name in mod.function_names}
-    if all(function is mod[name] for name, function in changed.items()):
-        return mod
-    made = mod.copy()
-    for name, function in changed.items():
-        made.add_function(name, function, replace=True)
-    return made
+    return with_functions(mod, lambda function: _relay.rewrite(function, write))

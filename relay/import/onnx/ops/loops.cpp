@@ -84,10 +84,6 @@ Probe probe(NodeContext& node, const Rounds& rounds) {
   }
 }
 
-bool any_unknown(std::span<const Dim> dims) {
-  return std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
-}
-
 /// The number of rounds as an extent that no run finds negative; nothing if it is not known.
 std::optional<Dim> count_dim(const GraphValue& count) {
   if (!count || !count.elements() || count.elements()->front().is_any()) return std::nullopt;

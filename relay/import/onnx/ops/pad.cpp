@@ -53,9 +53,8 @@ GraphValue columns_of(NodeContext& node, const GraphValue& before, const GraphVa
       both.push_back((*before.elements())[k]);
       both.push_back((*after.elements())[k]);
     }
-    const bool open =
-        std::any_of(both.begin(), both.end(), [](Dim amount) { return amount.is_any(); });
-    if (!open) return node.known_value(std::move(both), std::vector<Dim>{count, 2}, kInt64);
+    if (!any_unknown(both))
+      return node.known_value(std::move(both), std::vector<Dim>{count, 2}, kInt64);
   }
   return node.concat({node.reshape(before, {count, 1}), node.reshape(after, {count, 1})}, 1);
 }
@@ -66,8 +65,7 @@ TypeRef padded_type(const GraphValue& x, const GraphValue& before, const GraphVa
   std::vector<Dim> dims;
   for (size_t k = 0; k < x.rank(); ++k)
     dims.push_back(x.dim(k) + (*before.elements())[k] + (*after.elements())[k]);
-  const bool open = std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
-  return open ? TypeRef() : TensorType::make(dims, x.dtype());
+  return any_unknown(dims) ? TypeRef() : TensorType::make(dims, x.dtype());
 }
 
 // Zero and constants around, some elements perhaps less: amounts that only a run knows.

@@ -89,10 +89,8 @@ GraphValue drawn_like(NodeContext& node, bool is_normal, DType dtype, const Grap
   } else {
     draws = with.add(with.multiply(draws, second - first), first);
   }
-  const bool open =
-      std::any_of(like.dims().begin(), like.dims().end(), [](Dim dim) { return dim.is_any(); });
-  draws = open ? node.emit("dyn.reshape", {draws, shape}, {{"allowzero", true}})
-               : node.reshape(draws, like.dims());
+  draws = any_unknown(like.dims()) ? node.emit("dyn.reshape", {draws, shape}, {{"allowzero", true}})
+                                   : node.reshape(draws, like.dims());
   return node.cast(draws, dtype);
 }
 

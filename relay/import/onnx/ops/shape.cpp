@@ -158,7 +158,7 @@ Values convert_reshape(NodeContext& node) {
     const Elements& codes = *shape.elements();
     auto open = std::count_if(codes.begin(), codes.end(),
                               [](Dim dim) { return dim.is_any() || dim.is_int(-1); });
-    bool any = std::any_of(codes.begin(), codes.end(), [](Dim dim) { return dim.is_any(); });
+    bool any = any_unknown(codes);
     node.require(!any || !node.constant(1), "the shape has an entry beyond 2^60");
     // One that a run decides is what the others leave, unless it copies or is 0.
     if (!any || (open == 1 && !allow_zero)) {
@@ -471,7 +471,7 @@ Values convert_split(NodeContext& node) {
   if (!extent.is_int()) {
     std::vector<Dim> dims(x.dims().begin(), x.dims().end());
     dims[static_cast<size_t>(axis)] = at;
-    bool open = std::any_of(dims.begin(), dims.end(), [](Dim dim) { return dim.is_any(); });
+    bool open = any_unknown(dims);
     if (!open) x = node.reshape(x, dims);  // a run sees whether it is
   }
   if (sizes.size() == 1) return {x};
@@ -509,7 +509,7 @@ Values convert_expand(NodeContext& node) {
     std::optional<std::vector<Dim>> dims = broadcast_shapes(x.dims(), *wanted);
     node.require(dims.has_value(),
                  "shape " + shape_str(x.dims()) + " does not broadcast to " + shape_str(*wanted));
-    bool open = std::any_of(dims->begin(), dims->end(), [](Dim dim) { return dim.is_any(); });
+    bool open = any_unknown(*dims);
     auto emit = [&] { return open ? at_run_time() : node.broadcast_to(x, *dims); };
     Dim count = product(*dims);
     if (x.elements() && count.is_int() && !x.dtype().is_float()) {
