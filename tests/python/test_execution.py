@@ -513,3 +513,19 @@ def test_onnx(tmp_path):
             relay.frontend.from_onnx(model, dtype=dtype)
     with pytest.raises(TypeError, match="opset is an integer, not '17'"):
         relay.frontend.from_onnx(model, opset="17")
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_a_reference_keeps_what_was_written_before_work_that_fails(level: int) -> None:
+    mod = relay.parse(
+        """
+def @main(%r: ref(Tensor[(2), float32]), %x: Tensor[(2), float32], %w: Tensor[(n), float32]) {
+  ref_write(%r, %x * 3f);
+  %x + %w
+}
+"""
+    )
+    cell = relay.Value.reference(np.zeros(2, "float32"))
+    with pytest.raises(relay.ExecutionError, match="do not broadcast"):
+        relay.compile(mod, opt_level=level)(cell, np.ones(2, "float32"), np.ones(3, "float32"))
+    np.testing.assert_array_equal(cell.value, [3, 3])

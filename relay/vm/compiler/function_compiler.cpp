@@ -248,25 +248,19 @@ bool FunctionCompiler::write_node(uint32_t node, bool tail) {
       if (!scopes_.is_kernel(node)) write_closure(node);
       return false;
     case ExprKind::kRefCreate: {
-      uint32_t initial = operand_register(node, 0);
-      run_graph();
-      value(Op::kRefCreate, initial);
+      value(Op::kRefCreate, operand_register(node, 0));
       return false;
     }
     case ExprKind::kRefRead: {
       uint32_t ref = operand_register(node, 0);
-      run_graph();
+      if (may_read_postponed(expr->operands()[0].get())) run_graph();
       value(Op::kRefRead, ref);
       check_open(expr, node, "the value read from a reference");
       return false;
     }
     case ExprKind::kRefWrite: {
       check_written(node, static_cast<const RefWrite*>(expr));
-      uint32_t ref = operand_register(node, 0);
-      uint32_t content = operand_register(node, 1);
-      run_graph();
-      code_->set_position(program_.position(expr->span()));
-      value(Op::kRefWrite, ref, content);
+      postpone_write(node, operand_register(node, 0));
       return false;
     }
     case ExprKind::kTempExpr:
@@ -290,17 +284,23 @@ void FunctionCompiler::write_closure(uint32_t node) {
   }
   const std::vector<Entity>& captures = scopes_.captures(node);
   if (captures.empty()) return;  // made where it is used
-  std::vector<uint32_t> args;
+  std::vector<Known> values;
   for (const Entity& entity : captures) {
-    args.push_back(
-        to_register(entity.var != nullptr ? var_value(entity.var) : node_value(entity.node)));
+    values.push_back(entity.var != nullptr ? var_value(entity.var) : node_value(entity.node));
   }
-  uint32_t function = function_numbers_[node];
+  if (postpone_closure(node, values)) return;
+  std::vector<uint32_t> args;
+  for (const Known& value : values) args.push_back(to_register(value));
   uint32_t dst = code_->fresh();
-  Instruction& made = code_->emit(Op::kClosure, args);
-  made.a = function;
-  made.dst = dst;
+  make_closure(node, args, dst);
   unit_->nodes[node] = Known::in_register(dst);
+}
+
+void FunctionCompiler::make_closure(uint32_t node, const std::vector<uint32_t>& captures,
+                                    uint32_t dst) {
+  Instruction& made = code_->emit(Op::kClosure, captures);
+  made.a = function_numbers_[node];
+  made.dst = dst;
 }
 
 bool FunctionCompiler::write_call(uint32_t node, const Call* call, bool tail) {

@@ -49,6 +49,13 @@ class FunctionCompiler {
     uint32_t tensor = 0;
     uint32_t reg = kNone;
   };
+  // A write of a reference or a closure that is written once the graph has run.
+  struct Postponed {
+    uint32_t node = 0;
+    uint32_t reference = kNone;  // register of what is written; kNone for a closure
+    uint32_t closure = kNone;    // the register that it will be in
+    std::vector<Known> values;   // what is written, or captured
+  };
   // A function being written.
   struct Unit {
     uint32_t node = 0;  // in regions_
@@ -62,17 +69,18 @@ class FunctionCompiler {
     // The graph under construction: groups of the current region that have not been run yet.
     std::unique_ptr<graph::Builder> graph;
     uint32_t graph_serial = 0;
-    std::vector<uint32_t> members;                     // nodes whose groups are in it
-    std::unordered_map<uint32_t, uint32_t> in_graph;   // node → serial number of its graph
-    std::unordered_map<uint32_t, uint32_t> inputs;     // register → tensor of the graph
+    std::vector<uint32_t> members;                    // nodes whose groups are in it
+    std::unordered_map<uint32_t, uint32_t> in_graph;  // node → serial number of its graph
+    std::unordered_map<uint32_t, uint32_t> inputs;    // register → tensor of the graph
     // Fields of tuples that are in registers: (tuple, index) → register, for this graph's groups.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> fields;
     std::unordered_map<uint32_t, uint32_t> constants;  // constant → tensor of the graph
     std::vector<uint32_t> input_registers;             // of the graph, in order
     std::string graph_name;
     uint32_t graph_position = 0;
-    std::unordered_map<uint32_t, TypeRef> made;        // data values, by instruction
-    bool graph_acts = false;  // it has to run even if nothing needs its results
+    std::unordered_map<uint32_t, TypeRef> made;  // data values, by instruction
+    bool graph_acts = false;                     // it has to run even if nothing needs its results
+    std::vector<Postponed> postponed;            // until the graph has run
   };
   // A region being written, or the branches of an If or Match.
   struct Task {
@@ -102,6 +110,15 @@ class FunctionCompiler {
   bool write_node(uint32_t node, bool tail);
   bool write_call(uint32_t node, const Call* call, bool tail);
   void write_closure(uint32_t node);
+  void make_closure(uint32_t node, const std::vector<uint32_t>& captures, uint32_t dst);
+
+  // postpone.cpp: what waits for the graph.
+  void postpone_write(uint32_t node, uint32_t reference);
+  bool postpone_closure(uint32_t node, const std::vector<Known>& captures);
+  bool waits_within(const Known& known) const;
+  bool is_postponed(uint32_t reg) const;
+  bool may_read_postponed(const Expr* reference) const;
+  void write_postponed();
 
   // values.cpp: where values are.
   Known operand(uint32_t node, size_t i);
@@ -145,6 +162,7 @@ class FunctionCompiler {
   relay::FunctionRef with_numbers_inside(const relay::FunctionRef& function,
                                          std::vector<GroupArgument>& arguments);
   void run_graph();
+  void write_graph();
   void find_needed(uint32_t node, std::vector<char>& needed);
 
   // shape_checks.cpp: declared shapes (T15).

@@ -215,7 +215,7 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
   try {
     if (write_as_numbers(node, call, primitive, arguments)) return;
     if (!add_to_graph(node, call, primitive, arguments)) {
-      // The graph computes the source of a size, so it has to run first.
+      // The graph has to run first.
       run_graph();
       bool added = add_to_graph(node, call, primitive, arguments);
       RELAY_CHECK(added, "a graph cannot be begun with this operator");
@@ -339,7 +339,7 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
   return entry->second;
 }
 
-// False if a size depends on a result of the graph itself.
+// False if a size depends on a result of the graph itself, or if the work may fail behind a write.
 bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                                     std::span<const GroupArgument> arguments) {
   if (!unit_->graph) {
@@ -371,6 +371,10 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   for (const graph::Work::Element& element : group.work->elements) {
     if (!graph.known_before(tensors[element.input])) return false;
   }
+  // A reference keeps what was written before work that fails.
+  bool writes = std::any_of(unit_->postponed.begin(), unit_->postponed.end(),
+                            [](const Postponed& later) { return later.reference != kNone; });
+  if (writes && group.can_fail()) return false;
   uint32_t position = program_.position(call->span());
   std::vector<uint32_t> origins = operator_positions(*primitive.function);
   std::vector<Known> results;
@@ -476,7 +480,13 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
   }
 }
 
+// Writes the graph and what waits for it.
 void FunctionCompiler::run_graph() {
+  write_graph();
+  write_postponed();
+}
+
+void FunctionCompiler::write_graph() {
   unit_->fields.clear();
   if (!unit_->graph) return;
   std::unique_ptr<graph::Builder> graph = std::move(unit_->graph);

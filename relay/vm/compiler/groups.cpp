@@ -73,6 +73,8 @@ std::unique_ptr<CompiledGroup> make_group(const relay::FunctionRef& function,
 
 }  // namespace
 
+bool CompiledGroup::can_fail() const { return may_fail || !work->group.results.empty(); }
+
 const CompiledGroup& GroupCache::find(const relay::FunctionRef& function,
                                       std::span<const TypeRef> inputs) {
   uint64_t hash = structural_hash(function.get());

@@ -23,6 +23,8 @@ struct CompiledGroup {
   bool acts = false;      // has an effect beside its results
 
   const te::Computation& computation() const { return work->computation(); }
+  /// May fail while it computes, or because of extents that are known only when it runs.
+  bool can_fail() const;
 };
 
 class GroupCache {

@@ -75,6 +75,7 @@ std::vector<uint32_t> FunctionCompiler::operand_registers(uint32_t node, size_t 
 uint32_t FunctionCompiler::to_register(const Known& known) {
   switch (known.kind) {
     case Known::Kind::kRegister:
+      if (is_postponed(known.index)) run_graph();
       return known.index;
     case Known::Kind::kConstant:
       return code_->emit_value(Op::kConst, known.index);

@@ -140,7 +140,7 @@ class Linker {
         code.head = scalar_head(at.to);
         break;
       case Op::kConst: {
-        const Value& constant = executable_.constants[at.a];
+        const Value& constant = image_.constants[at.a];
         if (constant.is_scalar()) {
           code.handler = handler::kNumber;
           code.head = scalar_head(constant.dtype());
@@ -273,8 +273,20 @@ Image::Image(std::shared_ptr<const Executable> of) : executable(std::move(of)) {
   }
   check_slot_layout();
   verify(*executable);
+  make_constants();
   link_functions();
   link_kernels();
+}
+
+void Image::make_constants() {
+  constexpr size_t kMostBytes = 4096;
+  constants = executable->constants;
+  for (Value& constant : constants) {
+    if (constant.is_scalar()) continue;
+    const NDArray& array = constant.array();
+    if (array.is_uniform() && array.byte_size() <= kMostBytes && array.device() == kCpu)
+      constant = Value(array.copy());
+  }
 }
 
 void Image::link_functions() {

@@ -84,6 +84,9 @@ class Image {
   static std::shared_ptr<const Image> of(const std::shared_ptr<const Executable>& executable);
 
   const std::shared_ptr<const Executable> executable;
+  /// Those of the executable. Small tensors of one repeated number are dense, as kernels read them:
+  /// a cell that starts with zeros would have them copied by each graph that reads it.
+  std::vector<Value> constants;
   std::vector<LinkedFunction> functions;
   std::vector<KernelFn> kernels;               // null for library kernels
   std::vector<LibraryKernel> library_kernels;  // null for native ones
@@ -93,6 +96,7 @@ class Image {
   Image& operator=(const Image&) = delete;
 
  private:
+  void make_constants();
   void link_functions();
   void link_kernels();
 
