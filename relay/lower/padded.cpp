@@ -20,6 +20,7 @@ constexpr int64_t kPlaneBytes = 24 << 10;  // most of the first cache
 constexpr int64_t kMostBytes = 256 << 10;  // rows that are wider than this stay where they are
 constexpr int64_t kMostTaps = 49;          // each is written out, for each row
 constexpr int64_t kMostSignalTaps = 128;   // the same of one row
+constexpr int64_t kMostStride = 16;        // columns of one remainder lie side by side in scratch
 // Where extents are not known: results of a piece of a line, rows in registers, groups of a band.
 constexpr int64_t kOpenElements = 256, kOpenRows = 4, kOpenGroups = 8;
 constexpr int64_t kOpenSignal = 2048;  // elements of a piece of a line that is a plane
@@ -152,7 +153,7 @@ std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Acce
     std::optional<Slide> slide = slide_of(space, access, d, extents[d]);
     if (!slide || slide->before < 0) return std::nullopt;
     if (slide->row->id == lane.id) {
-      if (d + 1 != access.index.size() || slide->stride > 2) return std::nullopt;
+      if (d + 1 != access.index.size() || slide->stride > kMostStride) return std::nullopt;
       plane.along = *slide;
       has_lane = true;
     } else {
