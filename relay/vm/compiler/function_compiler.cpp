@@ -260,7 +260,7 @@ bool FunctionCompiler::write_node(uint32_t node, bool tail) {
     }
     case ExprKind::kRefWrite: {
       check_written(node, static_cast<const RefWrite*>(expr));
-      postpone_write(node, operand_register(node, 0));
+      write_reference(node, operand_register(node, 0));
       return false;
     }
     case ExprKind::kTempExpr:

@@ -113,7 +113,8 @@ class FunctionCompiler {
   void make_closure(uint32_t node, const std::vector<uint32_t>& captures, uint32_t dst);
 
   // postpone.cpp: what waits for the graph.
-  void postpone_write(uint32_t node, uint32_t reference);
+  void write_reference(uint32_t node, uint32_t reference);
+  void postpone(Postponed later);
   bool postpone_closure(uint32_t node, const std::vector<Known>& captures);
   bool waits_within(const Known& known) const;
   bool is_postponed(uint32_t reg) const;

@@ -41,9 +41,20 @@ const Type* content_type(const Expr* reference) {
 
 }  // namespace
 
-void FunctionCompiler::postpone_write(uint32_t node, uint32_t reference) {
-  unit_->postponed.push_back({node, reference, kNone, {operand(node, 1)}});
+void FunctionCompiler::write_reference(uint32_t node, uint32_t reference) {
   unit_->nodes[node] = Known::tuple({});
+  Known content = operand(node, 1);
+  if (unit_->graph == nullptr && unit_->postponed.empty()) {
+    code_->emit_value(Op::kRefWrite, reference, to_register(content));
+    return;
+  }
+  postpone({node, reference, kNone, {std::move(content)}});
+}
+
+void FunctionCompiler::postpone(Postponed later) {
+  constexpr size_t kMost = 64;  // each read of a reference looks at all of them
+  if (unit_->postponed.size() == kMost) run_graph();
+  unit_->postponed.push_back(std::move(later));
 }
 
 bool FunctionCompiler::postpone_closure(uint32_t node, const std::vector<Known>& captures) {
@@ -51,7 +62,7 @@ bool FunctionCompiler::postpone_closure(uint32_t node, const std::vector<Known>&
                    [&](const Known& known) { return waits_within(known); }))
     return false;
   uint32_t dst = code_->fresh();
-  unit_->postponed.push_back({node, kNone, dst, captures});
+  postpone({node, kNone, dst, captures});
   unit_->nodes[node] = Known::in_register(dst);
   return true;
 }
