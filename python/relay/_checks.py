@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 _SHOWN = 80
@@ -26,9 +27,12 @@ def require_type(name: str, value: Any, *types: type) -> Any:
 
 def require_int(name: str, value: Any, least: int, most: int) -> int:
     """The value as an int, if it is one between two bounds; raises TypeError or ValueError."""
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+    try:
+        number: int | None = int(index(value))
+    except TypeError:  # of arrays, too, that are no single integer
+        number = None
+    if number is None or isinstance(value, bool):
         raise TypeError(f"{name} is an integer, not {shown(value)}")
-    number = int(value.__index__())
     if not least <= number <= most:
         raise ValueError(f"{name} is an integer from {least} to {most}, not {shown(number)}")
     return number

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, MutableMapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ._checks import require_type
+from ._checks import require_int, require_type
 from . import _core
 from ._core import Call, Expr, Function, NDArray, Op, Pass, Var
 from .analysis import post_order_visit
@@ -32,7 +33,7 @@ def bsr_matrix(matrix: Any, blocksize: Sequence[int]) -> tuple[np.ndarray[Any, A
     values = np.asarray(matrix)
     if values.ndim != 2 or len(blocksize) != 2 or min(blocksize) < 1:
         raise ValueError(f"a matrix is cut into blocks of two extents, not an array of shape {values.shape} into {tuple(blocksize)}")
-    height, width = (int(extent) for extent in blocksize)
+    height, width = (_extent("blocksize", extent) for extent in blocksize)
     rows, columns = values.shape
     if rows % height or columns % width:
         raise ValueError(f"blocks of {height}x{width} do not divide a matrix of {rows}x{columns}")
@@ -40,6 +41,10 @@ def bsr_matrix(matrix: Any, blocksize: Sequence[int]) -> tuple[np.ndarray[Any, A
         raise ValueError(f"a matrix is cut into at most 2^31 - 1 blocks, not {rows // height * (columns // width)}")
     elements, places, beginnings = _core.block_matrix(const(np.ascontiguousarray(values)).data, height, width)
     return elements.numpy(), places.numpy(), beginnings.numpy()
+
+
+def _extent(name: str, value: Any) -> int:
+    return require_int(name, value, 0, 2**63 - 1)
 
 
 def _sparsity(values: np.ndarray[Any, Any]) -> float:
@@ -129,7 +134,13 @@ def process_conv2d_params(expr: Expr, params: MutableMapping[str, Any], block_si
 def _by_shape(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> dict[str, list[str]]:
     """The options of the registered passes."""
     return {"weight_name": [require_type("a name in weight_name", name, str) for name in weight_name],
-            "weight_shape": [" ".join(str(int(extent)) for extent in shape) for shape in weight_shape]}  # fmt: skip
+            "weight_shape": [" ".join(str(_extent("weight_shape", extent)) for extent in shape) for shape in weight_shape]}  # fmt: skip
+
+
+def _constants(blocksize: Sequence[int], sparsity_threshold: float) -> dict[str, Any]:
+    """The options of the passes over constants."""
+    return {"blocksize": [str(_extent("blocksize", extent)) for extent in blocksize],
+            "sparsity_threshold": float(require_type("sparsity_threshold", sparsity_threshold, Real))}  # fmt: skip
 
 
 def DenseToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> Pass:  # noqa: N802
@@ -139,18 +150,17 @@ def DenseToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[in
 
 def DenseToSparse2(blocksize: Sequence[int], sparsity_threshold: float) -> Pass:  # noqa: N802
     """The same for products whose weights are constants with at least this share of zeros."""
-    return create("DenseToSparse2", blocksize=[str(int(extent)) for extent in blocksize], sparsity_threshold=float(sparsity_threshold))
+    return create("DenseToSparse2", **_constants(blocksize, sparsity_threshold))
 
 
 def Conv2dToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]], layout: str, kernel_size: int) -> Pass:  # noqa: N802
     """Makes ``nn.conv2d`` with these weights ``nn.sparse_conv2d``, where its result is as large as its data."""
-    return create("Conv2dToSparse", **_by_shape(weight_name, weight_shape), layout=layout, kernel_size=int(kernel_size))
+    return create("Conv2dToSparse", **_by_shape(weight_name, weight_shape), layout=layout, kernel_size=_extent("kernel_size", kernel_size))
 
 
 def Conv2dToSparse2(layout: str, kernel_size: int, blocksize: Sequence[int], sparsity_threshold: float) -> Pass:  # noqa: N802
     """The same for convolutions whose weights are constants with at least this share of zeros."""
-    return create("Conv2dToSparse2", layout=layout, kernel_size=int(kernel_size), blocksize=[str(int(extent)) for extent in blocksize],
-                  sparsity_threshold=float(sparsity_threshold))
+    return create("Conv2dToSparse2", layout=layout, kernel_size=_extent("kernel_size", kernel_size), **_constants(blocksize, sparsity_threshold))
 
 
 def _applied(made: Pass, func: Function) -> Function:

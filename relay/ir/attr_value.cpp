@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <relay/ir/expr.h>
+#include <relay/support/quote.h>
 
 namespace relay {
 
@@ -27,39 +28,6 @@ namespace {
 
 const Constant* as_constant(const Ref<const Expr>& expr) {
   return expr ? expr->as<Constant>() : nullptr;
-}
-
-void append_quoted(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7f) {
-          out += "\\x";
-          out += kHex[byte >> 4];
-          out += kHex[byte & 15];
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
 }
 
 // The shortest digits that read back as the same number, with TVM's suffix.

@@ -5,6 +5,7 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/support/error.h>
+#include <relay/transform/entry.h>
 #include <relay/transform/pass.h>
 #include <relay/transform/program.h>
 
@@ -78,13 +79,13 @@ RELAY_REGISTER_PASS({
       if (extent < 1) throw Error("option batch_size of pass ChangeBatch is at least 1");
       if (extent > std::numeric_limits<int32_t>::max())
         throw Error("option batch_size of pass ChangeBatch is at most 2147483647");
-      return make_function_pass(
-          info, [given = batch_axes(options), extent](const FunctionRef& function,
-                                                      const Module& module, const PassContext&) {
-            const Module::FunctionEntry* entry = module.entry();
-            if (entry == nullptr || entry->function != function) return function;
-            for (const auto& [name, axis] : given) find_parameter(*function, entry->name, name);
-            return change_batch(function, given, extent);
+      return make_prepared_function_pass(
+          info, [given = batch_axes(options), extent](const Module& module, const PassContext&) {
+            return [entry = entry_of(module), &given, extent](const FunctionRef& function) {
+              if (entry.function != function) return function;
+              for (const auto& [name, axis] : given) find_parameter(*function, entry.name, name);
+              return change_batch(function, given, extent);
+            };
           });
     },
 });

@@ -13,6 +13,7 @@
 #include <relay/program/lets.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/entry.h>
 #include <relay/transform/first_order.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/monomorphic.h>
@@ -314,9 +315,9 @@ Module without_names(const Module& module, const Name& entry) {
 }
 
 Module defunctionalize(const Module& given, const PassContext& context) {
-  if (given.entry() == nullptr) throw Error("the program has no @main");
+  const Name name = entry_of(given).name;
   if (is_first_order(given)) return given;
-  const Module module = without_names(given, given.entry()->name);
+  const Module module = without_names(given, name);
   const Module::FunctionEntry* entry = module.entry();
   std::vector<TypeRef> types;
   for (const VarRef& param : entry->function->params()) {

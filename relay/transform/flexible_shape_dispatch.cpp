@@ -9,6 +9,7 @@
 #include <relay/ir/type_fields.h>
 #include <relay/op/dyn/sizes.h>
 #include <relay/support/error.h>
+#include <relay/transform/entry.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
@@ -43,11 +44,10 @@ class Dispatcher {
  public:
   Dispatcher(const Module& module, Flexible options)
       : module_(module), options_(std::move(options)) {
-    const Module::FunctionEntry* entry = module.entry();
-    if (entry == nullptr) throw Error("the program has no @main");
+    const Module::FunctionEntry& entry = entry_of(module);
     if (options_.buckets.empty()) throw Error("option buckets wants at least one extent");
-    name_ = entry->name;
-    main_ = entry->function;
+    name_ = entry.name;
+    main_ = entry.function;
     find_inputs();
   }
 
@@ -89,13 +89,12 @@ class Dispatcher {
     }
   }
   bool is_flexible(size_t param) const {
-    return std::find(options_.inputs.begin(), options_.inputs.end(),
-                     static_cast<int64_t>(param)) != options_.inputs.end();
+    return std::find(options_.inputs.begin(), options_.inputs.end(), static_cast<int64_t>(param)) !=
+           options_.inputs.end();
   }
   size_t axis_of(size_t rank) const {
-    return static_cast<size_t>(options_.axis < 0
-                                   ? options_.axis + static_cast<int64_t>(rank)
-                                   : options_.axis);
+    return static_cast<size_t>(options_.axis < 0 ? options_.axis + static_cast<int64_t>(rank)
+                                                 : options_.axis);
   }
   // The type of a parameter with this extent.
   TypeRef sized(size_t param, const Dim& extent) const {
@@ -111,8 +110,7 @@ class Dispatcher {
   Name add(Module& module, const Dim& extent) {
     std::vector<const TypeVar*> symbols;
     for (int64_t input : options_.inputs) {
-      const auto* tensor =
-          main_->params()[static_cast<size_t>(input)]->type()->as<TensorType>();
+      const auto* tensor = main_->params()[static_cast<size_t>(input)]->type()->as<TensorType>();
       const Dim& dim = tensor->dims()[axis_of(tensor->dims().size())];
       if (const TypeVar* symbol = dim.as_symbol()) symbols.push_back(symbol);
     }
@@ -156,9 +154,8 @@ class Dispatcher {
     for (size_t i = sized.size(); i-- > 0;) {
       const int64_t bucket = options_.buckets[i];
       ExprRef fits = options_.auto_pad ? size_at_most(size, bucket) : size_is(size, bucket);
-      ExprRef run = options_.auto_pad
-                        ? padded(sized[i], bucket, size, wanted)
-                        : make_call(make_global_var(sized[i]), given);
+      ExprRef run = options_.auto_pad ? padded(sized[i], bucket, size, wanted)
+                                      : make_call(make_global_var(sized[i]), given);
       code = make_if(std::move(fits), std::move(run), std::move(code));
     }
     const auto axis = static_cast<int64_t>(axis_of(rank_of(first)));
@@ -233,12 +230,10 @@ RELAY_REGISTER_PASS({
       std::vector<std::string>{}},
      {"affects_output", "Results have the axis, too, so that padding is cut off.", true}},
     [](const PassInfo& info, const PassOptions& options) {
-      Flexible given{integers(options, "buckets", 1),
-                     option<int64_t>(options, "axis"),
-                     option<bool>(options, "auto_pad"),
-                     option<double>(options, "pad_value"),
-                     integers(options, "input_indices", 0),
-                     option<bool>(options, "affects_output")};
+      Flexible given{
+          integers(options, "buckets", 1),       option<int64_t>(options, "axis"),
+          option<bool>(options, "auto_pad"),     option<double>(options, "pad_value"),
+          integers(options, "input_indices", 0), option<bool>(options, "affects_output")};
       return make_module_pass(info, [given](const Module& module, const PassContext&) {
         return Dispatcher(module, given).run();
       });

@@ -361,6 +361,43 @@ def test_data_closures_and_references_as_values():
         relay.evaluate(length, nothing, entry="any")
 
 
+def test_values_tell_the_types_of_polymorphic_functions():
+    mod = relay.parse(
+        """
+        type List[A] { Cons(A, List[A]), Nil, }
+        type Tree[A, B] { Leaf(B), Node(Tree[A, B], A, Tree[A, B]), }
+        type Box[S: Shape, D: BaseType] { Box(Tensor[S, D]), }
+        def @ints() { Cons(1, Cons(2, Nil)) }
+        def @rows(%x: Tensor[(2, 3), float32]) { Cons(Nil, Cons(Cons(%x, Nil), Nil)) }
+        def @tree() { Node(Node(Leaf((1f, 2)), 1i8, Leaf((3f, 4))), 2i8, Leaf((5f, 6))) }
+        def @box(%x: Tensor[(2, 3), float32]) { Box(%x) }
+        def @empty() -> List[List[int32]] { Cons(Nil, Nil) }
+        def @size[A](%l: List[A]) -> int32 { match (%l) { Nil => 0, Cons(_, %t) => 1 + @size(%t) } }
+        def @head[A](%l: List[A], %or: A) -> A { match (%l) { Nil => %or, Cons(%h, _) => %h } }
+        def @leaf[A, B](%t: Tree[A, B]) -> B { match (%t) { Leaf(%b) => %b, Node(%l, _, _) => @leaf(%l) } }
+        def @open[S: Shape, D: BaseType](%b: Box[S, D], %more: Tensor[S, D]) { match (%b) { Box(%x) => %x + %more } }
+        """
+    )
+    ones = np.ones((2, 3), "float32")
+
+    def made(entry, *args):
+        return relay.evaluate(mod, *args, entry=entry)
+
+    ints, rows, tree = made("ints"), made("rows", ones), made("tree")
+    assert made("size", ints) == 2 and made("head", ints, np.int32(7)) == 1
+    assert made("size", rows) == 2 and made("head", rows, rows.fields[1].fields[0]).constructor == "Nil"
+    assert [float(part) for part in made("leaf", tree)] == [1, 2]
+    assert (made("open", made("box", ones), ones) == 2).all()
+    with pytest.raises(relay.RelayError, match="does not follow from its value: it may be any List"):
+        made("size", made("empty"))
+    with pytest.raises(relay.RelayError, match="does not follow from its value: it may be any Tree"):
+        made("leaf", tree.fields[2])
+    # Data that share their parts are looked at once: this tree has 2^60 leaves as text.
+    grow = relay.parse("type Tree[A, B] { Leaf(B), Node(Tree[A, B], A, Tree[A, B]), } def @leaf[A, B](%t: Tree[A, B], %a: A) -> B { match (%t) { Leaf(%b) => %b, Node(%l, _, _) => @leaf(%l, %a) } }"
+                       "def @grow(%n: int32, %t: Tree[int32, float32]) -> Tree[int32, float32] { if (%n == 0) { %t } else { @grow(%n - 1, Node(%t, 1, %t)) } } def @main() { @grow(60, Leaf(1f)) }")  # fmt: skip
+    assert relay.evaluate(grow, relay.evaluate(grow), np.int32(1), entry="leaf") == 1
+
+
 def test_closures_of_one_program_in_many_threads():
     mod = relay.parse("def @main(%n: int32) { fn (%x: Tensor[(1000), int32]) -> Tensor[(1000), int32] { multiply(%x, %n) } }")
     program = relay.compile(mod)

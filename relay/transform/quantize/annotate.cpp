@@ -11,6 +11,7 @@
 #include <relay/program/cost.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/entry.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/quantize/quantize.h>
 
@@ -224,12 +225,11 @@ void check_is_not_called(const Module& module, const Module::FunctionEntry& entr
 }  // namespace
 
 Module partition_for_quantization(const Module& module, const Quantization& options) {
-  const Module::FunctionEntry* entry = module.entry();
-  if (entry == nullptr) return module;
-  ExprRef body = Partitioner(options).run(entry->function->body());
-  if (body == entry->function->body()) return module;
+  const Module::FunctionEntry& entry = entry_of(module);
+  ExprRef body = Partitioner(options).run(entry.function->body());
+  if (body == entry.function->body()) return module;
   Module result = module;
-  result.update_function(entry->name, with_body(entry->function, std::move(body)));
+  result.update_function(entry.name, with_body(entry.function, std::move(body)));
   return result;
 }
 
@@ -237,17 +237,15 @@ Module annotate_quantized(const Module& module, const Quantization& options) {
   Module marked = partition_for_quantization(module, options);
   infer_types_or_throw(marked);
   marked = resolve_literals(marked);
-  const Module::FunctionEntry* entry = marked.entry();
-  if (entry == nullptr) return module;
-  Annotator annotator(options, free_number(*entry->function));
-  ExprRef body = annotator.run(entry->function->body());
+  const Module::FunctionEntry& entry = entry_of(marked);
+  Annotator annotator(options, free_number(*entry.function));
+  ExprRef body = annotator.run(entry.function->body());
   if (annotator.scales().empty()) return module;
-  check_is_not_called(marked, *entry);
-  std::vector<VarRef> params = entry->function->params();
+  check_is_not_called(marked, entry);
+  std::vector<VarRef> params = entry.function->params();
   params.insert(params.end(), annotator.scales().begin(), annotator.scales().end());
   Module result = marked;
-  result.update_function(entry->name,
-                         with_body(entry->function, std::move(params), std::move(body)));
+  result.update_function(entry.name, with_body(entry.function, std::move(params), std::move(body)));
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
 #include <relay/support/suggest.h>
+#include <relay/transform/entry.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/quantize/quantize.h>
 
@@ -102,9 +103,8 @@ std::optional<QuantizedKind> scale_kind(const Var& var) {
 
 Module calibrate_quantized(const Module& module, const Quantization& options,
                            const std::unordered_map<std::string, double>& given) {
-  const Module::FunctionEntry* entry = module.entry();
-  if (entry == nullptr) return module;
-  const FunctionRef& main = entry->function;
+  const Module::FunctionEntry& entry = entry_of(module);
+  const FunctionRef& main = entry.function;
   PointerMap<Var, const Expr*> operands;
   post_order(main->body().get(), [&](const Expr* expr) {
     if (const Var* scale = scale_in(expr))
@@ -127,14 +127,14 @@ Module calibrate_quantized(const Module& module, const Quantization& options,
   for (const auto& [name, value] : given) {
     if (std::ranges::find(names, name) != names.end()) continue;
     Diagnostic unknown =
-        Diagnostic::error("@" + entry->name.str() + " has no scale " + name, main->span());
+        Diagnostic::error("@" + entry.name.str() + " has no scale " + name, main->span());
     if (const std::string help = did_you_mean(name, names); !help.empty()) unknown.help(help);
     throw Error(std::move(unknown));
   }
   if (values.empty()) return module;
   Module result = module;
-  result.update_function(entry->name, with_body(main, std::move(params),
-                                                ScaleBinder(options, values).run(main->body())));
+  result.update_function(entry.name, with_body(main, std::move(params),
+                                               ScaleBinder(options, values).run(main->body())));
   return result;
 }
 

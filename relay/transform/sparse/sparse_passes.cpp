@@ -14,6 +14,7 @@
 #include <relay/program/cost.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/entry.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 #include <relay/transform/program.h>
@@ -223,13 +224,13 @@ class ParamsToSparse {
 };
 
 PassRef params_to_sparse(const PassInfo& info, const PassOptions& options, SparseForm form) {
-  return make_function_pass(
-      info, [given = extents(options), form](const FunctionRef& function, const Module& module,
-                                             const PassContext&) {
-        const Module::FunctionEntry* entry = module.entry();
-        if (entry == nullptr || entry->function != function) return function;
-        for (const auto& [name, extents] : given) find_parameter(*function, entry->name, name);
-        return ParamsToSparse(function, given, form).run();
+  return make_prepared_function_pass(
+      info, [given = extents(options), form](const Module& module, const PassContext&) {
+        return [entry = entry_of(module), &given, &form](const FunctionRef& function) {
+          if (entry.function != function) return function;
+          for (const auto& [name, extents] : given) find_parameter(*function, entry.name, name);
+          return ParamsToSparse(function, given, form).run();
+        };
       });
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
-from relay.sparse import bsr_matrix
+from relay.sparse import DenseToSparse2, bsr_matrix
 from tvm import relay
 from tvm.relay import transform
 from tvm.relay.data_dep_optimization import bsr_conv2d, bsr_dense, simplify_fc_transpose
@@ -126,3 +126,12 @@ def test_simplify_fc_transpose():
     made, new_params = simplify_fc_transpose.convert(func, dict(params))
     assert count_ops(made) == {"nn.dense": 1} and list(new_params) == ["w.T"]
     np.testing.assert_allclose(run(made, new_params, data), wanted, rtol=1e-5)
+
+
+def test_arrays_are_no_extents():
+    for given in ([np.array([16]), 1], [2.0, 1], [True, 1]):
+        with pytest.raises(TypeError, match="blocksize is an integer, not"):
+            DenseToSparse2(given, 0.8)
+    with pytest.raises(TypeError, match="sparsity_threshold is a Real, not array"):
+        DenseToSparse2([1, 1], np.array([0.5]))
+    assert DenseToSparse2(np.array([16, 1]), np.float32(0.5)).info.name == "DenseToSparse2"
