@@ -233,8 +233,11 @@ void bind_exprs(nb::module_& m) {
       .def(nb::new_([](ExprRef op, const Exprs& args, nb::handle attrs,
                        std::optional<std::vector<TypeRef>> type_args, Span span) {
              AttrsRef made = call_attrs(*op, attrs);
+             // Operators have no type parameters; scripts of TVM hand on the types of their
+             // arguments.
+             const bool generic = type_args && !op->is<Op>();
              return make_call(std::move(op), exprs_of(args, "Call", "args"), std::move(made),
-                              type_args ? std::move(*type_args) : std::vector<TypeRef>(), span);
+                              generic ? std::move(*type_args) : std::vector<TypeRef>(), span);
            }),
            nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(),
            nb::arg("type_args") = nb::none(), nb::arg("span") = Span())

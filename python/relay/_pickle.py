@@ -56,15 +56,16 @@ from ._core import (
 )
 
 
-# The type that is written at variables and functions. The package `tvm` shows what inference found where nothing is written.
+# The types that are written at variables, functions and calls. The package `tvm` shows what inference found where nothing is written.
 _annotation: Any = vars(Var)["type_annotation"].__get__
 _result: Any = vars(Function)["ret_type"].__get__
+_type_args: Any = vars(Call)["type_args"].__get__
 
 # For each kind of node: its fields besides operands, and how it is made of operands, those, and its place.
 _KINDS: dict[type, tuple[Any, Any]] = {
     Tuple: (lambda e: None, lambda ops, _, span: Tuple(ops, span)),
     TupleGetItem: (lambda e: e.index, lambda ops, index, span: TupleGetItem(ops[0], index, span)),
-    Call: (lambda e: (e.attrs, e.type_args or None), lambda ops, f, span: Call(ops[0], ops[1:], f[0], f[1], span)),
+    Call: (lambda e: (e.attrs, _type_args(e) or None), lambda ops, f, span: Call(ops[0], ops[1:], f[0], f[1], span)),
     Function: (
         lambda e: (e.params, _result(e), e.type_params, e.attrs, e.type_constraints),
         lambda ops, f, span: Function(f[0], ops[0], f[1], f[2], f[3], span, f[4]),

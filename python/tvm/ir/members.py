@@ -13,6 +13,7 @@ from relay import Attrs, Dim, Expr, Function, IRModule, NDArray, Type, Value, _c
 from relay.expr import annotated_text
 
 from .._absent import missing_property
+from .type_args import type_args, written_type_args
 
 
 def _same_as(self: Any, other: Any) -> bool:
@@ -178,6 +179,25 @@ def with_result_types(thing: Any) -> Any:
     return with_functions(thing, lambda function: _ResultTypes().visit(function))
 
 
+def with_short_floats(thing: Any) -> Any:
+    """A module or expression in which floats in attributes have the digits of float32: one that comes from a constant of the program is the
+    one that a script writes."""
+    if isinstance(thing, Expr):
+        return _relay.rewrite(thing, _short_floats)
+    return with_functions(thing, lambda function: _relay.rewrite(function, _short_floats))
+
+
+def _short_floats(node: Expr) -> Expr | None:
+    if not isinstance(node, _relay.Call) or node.attrs is None:
+        return None
+    given = dict(node.attrs.items())
+    with np.errstate(over="ignore"):
+        short = {key: float(np.float32(value)) if isinstance(value, float) else value for key, value in given.items()}
+    if all(short[key] is value or short[key] == value for key, value in given.items()):
+        return None
+    return _relay.Call(node.op, node.args, Attrs(short, node.attrs.type_key), written_type_args(node) or None, node.span)
+
+
 def with_functions(mod: IRModule, change: Callable[[Any], Any]) -> IRModule:
     """The module with each function as `change` gives it; the same one if all stay."""
     changed = {name: change(mod[name]) for name in mod.function_names}
@@ -248,6 +268,7 @@ def install() -> None:
         setattr(Attrs, name, getter)
     setattr(_relay.Function, "ret_type", property(_result_type))
     setattr(_relay.Var, "type_annotation", property(_annotation))
+    setattr(_relay.Call, "type_args", property(type_args))
     setattr(Expr, "astext", _astext)
     setattr(IRModule, "astext", _module_astext)
     setattr(Expr, "show", _show)

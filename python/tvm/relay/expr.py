@@ -10,6 +10,7 @@ from relay.expr import *  # noqa: F403
 from relay.expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 
 from .. import _absent
+from ..ir.type_args import written_type_args
 
 RelayExpr = Expr
 ExprWithOp = Expr
@@ -29,7 +30,7 @@ def CallWithFields(call: Call, op: Any = None, args: Any = None, attrs: Any = No
                    virtual_device: Any = None, span: Any = None) -> Call:  # fmt: skip
     """The call with what is given replaced; itself if nothing differs."""
     _no_device(virtual_device)
-    new = (_or(op, call.op), list(_or(args, call.args)), _or(attrs, call.attrs), _or(type_args, call.type_args), _or(span, call.span))
+    new = (_or(op, call.op), list(_or(args, call.args)), _or(attrs, call.attrs), _or(type_args, written_type_args(call)), _or(span, call.span))
     same = new[0] is call.op and len(new[1]) == len(call.args) and all(a is b for a, b in zip(new[1], call.args))
     return call if same and attrs is None and type_args is None and span is None else Call(*new)
 

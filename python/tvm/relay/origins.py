@@ -8,6 +8,7 @@ import relay as _relay
 from relay import Call, Expr, Function, IRModule, Op, Span
 
 from ..ir.spans import SourceName
+from ..ir.type_args import written_type_args
 
 __all__ = ["SUFFIX_STRING", "analyze_operations_distribution", "tag_suffixes"]
 
@@ -29,7 +30,7 @@ def tag_suffixes(mod: IRModule) -> IRModule:
         number = counts.get(name, 0)
         counts[name] = number + 1
         place = Span(f"{name}{SUFFIX_STRING}{number}", span.line, span.end_line, span.column, span.end_column)
-        return Call(node.op, list(node.args), node.attrs, list(node.type_args), place)
+        return Call(node.op, list(node.args), node.attrs, written_type_args(node), place)
 
     for name in mod.function_names:
         made = _relay.rewrite(mod[name], tagged)

@@ -61,7 +61,7 @@ def recast(expr: Any, dtype: str, out_dtype: str, ops: Sequence[str] | None = No
             raise ValueError(f"{name} has no out_dtype, which recast sets")
         attrs = Attrs({**dict(node.attrs.items()), "out_dtype": out_dtype}, node.attrs.type_key)
         args = [_relay.cast(arg, dtype) for arg in node.args]
-        return _relay.cast(Call(node.op, args, attrs, list(node.type_args), node.span), backs[count])
+        return _relay.cast(Call(node.op, args, attrs, None, node.span), backs[count])
 
     return _relay.rewrite(root, write)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -120,6 +121,15 @@ class OwnArray(NDArray):
     def numpy(self) -> Any:
         """A copy as an array of NumPy."""
         return self._memory.copy()
+
+    def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
+        """An array of the same memory with another shape, and another dtype. Raises ValueError where the memory has fewer bytes."""
+        kind = np.dtype(dtype if dtype is not None else self._memory.dtype)
+        bytes_needed = math.prod(shape) * kind.itemsize
+        memory = self._memory.reshape(-1).view(np.uint8)
+        if min(shape, default=0) < 0 or not 0 <= relative_byte_offset <= memory.size - bytes_needed:
+            raise ValueError(f"a view of {bytes_needed} bytes from {relative_byte_offset} on does not lie in an array of {memory.size} bytes")
+        return OwnArray(memory[relative_byte_offset : relative_byte_offset + bytes_needed].view(kind).reshape(shape))
 
 
 def array(arr: Any, device: Device = cpu(0), mem_scope: str | None = None) -> NDArray:

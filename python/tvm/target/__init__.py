@@ -129,6 +129,11 @@ class Target:
         """The threads of a warp that were given."""
         return int(self._attrs.get("thread_warp_size", 1))
 
+    @property
+    def features(self) -> TargetFeatures:
+        """What is known of the processor beside its options."""
+        return TargetFeatures(self)
+
     def export(self) -> dict[str, Any]:
         """A dictionary that makes the target again."""
         made: dict[str, Any] = {"kind": self._kind, **self._attrs, "keys": self.keys}
@@ -237,9 +242,14 @@ class Target:
         return hash(self._described())
 
     def _described(self) -> str:
-        """Kind, options and general words as one text: general words that follow from the kind need not be written."""
-        plain = {key: value for key, value in self._attrs.items() if key != "keys"}
-        return f"{self._kind} {self.keys} {sorted((key, _as_text(value)) for key, value in plain.items())}"
+        """Kind, options, general words and hosts as one text: general words that follow from the kind need not be written."""
+        parts: list[str] = []
+        at: Target | None = self
+        while at is not None:
+            plain = {key: value for key, value in at._attrs.items() if key != "keys"}
+            parts.append(f"{at._kind} {at.keys} {sorted((key, _as_text(value)) for key, value in plain.items())}")
+            at = at.host
+        return " on ".join(parts)
 
     def __str__(self) -> str:
         options = [f"-{key}={_as_text(value)}" for key, value in self._attrs.items()]
@@ -292,6 +302,17 @@ class _Kind:
         return self.name
 
     __repr__ = __str__
+
+
+class TargetFeatures:
+    """Features of a target by name. TVM tells them of Arm's processors alone, and gives None for all others."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def __getattr__(self, name: str) -> None:
+        if name.startswith("_"):
+            raise AttributeError(f"a target has no feature {name!r}")
 
 
 class VirtualDevice:

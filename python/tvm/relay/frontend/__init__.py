@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _absent
-from . import common, onnx, pytorch
+from . import change_datatype, common, onnx, pytorch
+from .change_datatype import ChangeDatatype
 from .onnx import from_onnx
 from .pytorch import from_pytorch
 
-__all__ = ["common", "from_onnx", "from_pytorch", "onnx", "pytorch"]
+__all__ = ["ChangeDatatype", "change_datatype", "common", "from_onnx", "from_pytorch", "onnx", "pytorch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from relay import Constant, Expr, Function, IRModule, Span, Var
 
 from ... import _absent
 from ...ir.module import from_expr as module_of
+from ...ir.type_args import written_type_args
 from ...runtime.ndarray import array
 from .. import op as _op
 from .attributes import AttrCvt, Renamer, RequiredAttr, StrAttrsDict, get_relay_op
@@ -208,7 +209,7 @@ def set_span(sym: Any, span: Any) -> Any:
 
     def rewrite(node: Expr) -> Expr | None:
         if isinstance(node, _relay.Call) and not node.span.known:
-            return _relay.Call(node.op, node.args, node.attrs, node.type_args, place)
+            return _relay.Call(node.op, node.args, node.attrs, written_type_args(node), place)
         return Constant(node.data, place) if isinstance(node, Constant) and not node.span.known else None
 
     return _relay.rewrite(sym, rewrite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,13 +38,14 @@ def from_onnx(
         opset: The version of the operators, in place of the model's.
         freeze_params: Whether the weights are constants of the program and the dictionary is empty; else they are parameters of `main`.
         convert_config: Options of TVM's converter. ``use_nt_batch_matmul`` is taken and changes nothing: layouts of products are chosen later.
-        export_node_renamed_model_path: A folder to write the model to; NotImplementedError: nodes keep the names that they have.
+        export_node_renamed_model_path: A folder that gets the model with names at all nodes, which places of the program refer to. Needs the
+            package onnx.
 
     Raises OpNotImplemented for operators that are not supported, all of them at once; RelayError for a file that is not a model or a wrong one; ValueError for
     an unknown option.
     """
     if export_node_renamed_model_path is not None:
-        raise NotImplementedError("from_onnx(export_node_renamed_model_path=…): nodes are not renamed, diagnostics have the names that the model has")
+        model = _named(model, export_node_renamed_model_path)
     unknown = [key for key in convert_config or {} if key != "use_nt_batch_matmul"]
     if unknown:
         raise ValueError(f"from_onnx has no option {unknown[0]!r}: there is use_nt_batch_matmul")
@@ -57,6 +59,32 @@ def from_onnx(
             raise refused from None
         raise
     return found
+
+
+def _named(model: Any, folder: str) -> Any:
+    """The model with names at all nodes, those in subgraphs too. It is written to the folder, as TVM names such files."""
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError("from_onnx(export_node_renamed_model_path=…) writes the model by the package onnx, which is not installed") from None
+    named = onnx.ModelProto()
+    named.CopyFrom(model if hasattr(model, "graph") else onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(os.fspath(model)))
+    graphs, nodes = [named.graph], []
+    for graph in graphs:  # which grows meanwhile
+        for node in graph.node:
+            nodes.append(node)
+            for attribute in node.attribute:
+                graphs += [attribute.g] if attribute.HasField("g") else []
+                graphs += attribute.graphs
+    taken = {node.name for node in nodes}
+    counts: dict[str, int] = {}
+    for node in nodes:
+        while not node.name:
+            number = counts[node.op_type] = counts.get(node.op_type, -1) + 1
+            node.name = f"{node.op_type}_{number}" if f"{node.op_type}_{number}" not in taken else ""
+    os.makedirs(folder, exist_ok=True)
+    onnx.save(named, os.path.join(folder, f"tvm_exported_model_{time.strftime('%Y_%m_%d_%H_%M_%S')}.onnx"))
+    return named
 
 
 def _extent(extent: Any) -> Any:

@@ -71,6 +71,6 @@ def settled(mod: IRModule) -> IRModule:
         if not open_ones:
             return None
         attrs = {**{key: expr.attrs[key] for key in expr.attrs.keys()}, **{name: getattr(config, name) for name in open_ones}}
-        return _relay.Call(expr.op, expr.args, _relay.Attrs(attrs, "relay.attrs.RequantizeAttrs"), expr.type_args, expr.span)
+        return _relay.Call(expr.op, expr.args, _relay.Attrs(attrs, "relay.attrs.RequantizeAttrs"), None, expr.span)
 
     return with_functions(mod, lambda function: _relay.rewrite(function, write))

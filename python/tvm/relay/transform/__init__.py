@@ -11,15 +11,15 @@ from relay.transform import FunctionPass as FunctionPass, LayoutConfig as Layout
 
 from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Conv2dToSparse2, DenseToSparse as DenseToSparse
 
-from .. import _absent
-from .._submodules import submodule
-from ..ir.module import from_expr as module_of
-from ..ir.op import _attached
-from ..target import Target
-from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
-from . import origins as _origins
-from .build_module import build_config as build_config
-from .recasting import recast as recast
+from ... import _absent
+from ..._submodules import submodule
+from ...ir.module import from_expr as module_of
+from ...ir.op import _attached
+from ...target import Target
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
+from .. import origins as _origins
+from ..build_module import build_config as build_config
+from ..recasting import recast as recast
 
 __all__ = [
     "ChangeBatch", "SimplifyFCTranspose", "SplitArgs", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
@@ -173,7 +173,7 @@ def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
         return rest
 
     def run(mod: Any, ctx: Any) -> Any:
-        from .testing.temp_op_attr import TempOpAttr
+        from ..testing.temp_op_attr import TempOpAttr
 
         with ExitStack() as attached:
             for name, hook in own.items():
@@ -338,7 +338,7 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
     plain = _passes.create("PartitionGraph", mod_name=mod_name, bind_constants=bind_constants)
 
     def partition(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
-        from ..runtime.registry import get_global_func
+        from ...runtime.registry import get_global_func
 
         made = plain(mod)
         known = set(mod.function_names)
@@ -403,8 +403,7 @@ def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
 
 suffixes = submodule(__name__, "suffixes", SUFFIX_STRING=_origins.SUFFIX_STRING, tag_suffixes=_origins.tag_suffixes)
 
-# A package without files: imports of what TVM has below it give the reason why it is not there.
-__path__: list[str] = []
+from . import mixed_precision as mixed_precision  # noqa: E402
 
 
 def __getattr__(name: str) -> Any:
