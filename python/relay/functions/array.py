@@ -216,7 +216,9 @@ class Array(BaseArray):
         view.flags.writeable = False
         return view
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        options = {name: value for name, value in given.items() if value is not None}
         if isinstance(self._data, NDArray):
             return self._data.__dlpack__(**options)
         if "max_version" not in options and not self._data.flags.writeable:
@@ -353,7 +355,7 @@ class Tracer(BaseArray):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self._refuse("the array of NumPy", "Use relay.numpy's functions, or NumPy's that take arrays of others, instead of np.asarray")
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         return self._refuse("the memory", "Return the array from the function first")
 
     def copy(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ..expr import const
 from ..numpy._common import cast, emit, is_array, lift, number, operation
 from ..numpy.manipulation import broadcast_shape, broadcast_to, permute_dims, reshape
-from .array import Array, BaseArray, Tracer
+from .array import Array, Tracer
 from .places import TraceError
 from .trace import Size, retyped
 
@@ -43,8 +43,7 @@ class _Plan:
             raise IndexError(f"{used} indices are too many for an array of rank {value.ndim}")
         rest = [slice(None)] * (value.ndim - used)
         items = items[: dots[0]] + rest + items[dots[0] + 1 :] if dots else items + rest
-        self.items = items
-        self.value = value
+        self.items, self.value = _with_axes_of_truths(items, value)
         self._walk()
 
     def _walk(self) -> None:
@@ -137,12 +136,27 @@ class _Plan:
         return bool(places) and places != list(range(places[0], places[-1] + 1))
 
 
+def _with_axes_of_truths(items: list[Any], value: Any) -> tuple[list[Any], Any]:
+    """A mask of rank 0 is a mask of one element for a new axis: both get that axis."""
+    found = list(items)
+    shape = list(value.shape)
+    axis = 0
+    for i, item in enumerate(items):
+        used = _axes_used(item)
+        if used == 0 and isinstance(item, Tracer):
+            shape.insert(axis, 1)
+            found[i] = reshape(item, (1,))
+            used = 1
+        axis += used
+    return found, value if len(shape) == value.ndim else reshape(value, tuple(shape))
+
+
 def _prepared(item: Any) -> Any:
     if item is None or item is Ellipsis:
         return item
     if isinstance(item, slice):
         return slice(*[_bound(one) for one in (item.start, item.stop, item.step)])
-    if isinstance(item, (bool, np.bool_)) or (isinstance(item, BaseArray) and item.dtype == "bool" and not item.ndim):
+    if isinstance(item, bool):
         raise IndexError("a truth value is no index: use relay.numpy.where, or None for a new axis")
     if isinstance(item, Size):
         return cast(item.array(), "int64")
@@ -315,8 +329,10 @@ def _changed(x: Any, key: Any, values: Any, mode: str) -> Any:
     given = lift(values)
     given = cast(given, value.dtype)
     if plan.arrays or any(isinstance(extent, Size) for extent in value.shape):
-        return _scattered(plan, value, given, mode)
-    return _strided(plan, value, given, mode)
+        changed = _scattered(plan, plan.value, given, mode)
+    else:
+        changed = _strided(plan, plan.value, given, mode)
+    return changed if plan.value is value else reshape(changed, value.shape)
 
 
 def _strided(plan: _Plan, value: Any, given: Any, mode: str) -> Any:

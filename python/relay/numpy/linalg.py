@@ -10,12 +10,12 @@ from .creation import eye
 from .linear import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from .manipulation import broadcast_to, expand_dims, matrix_transpose
 from .reductions import max as _max, min as _min, sum as _sum
-from .solve import cholesky, det, inv, slogdet, solve
+from .solve import SlogdetResult, cholesky, det, inv, slogdet, solve
 from .spectra import EighResult, QRResult, SVDResult, eigh, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
 
 __all__ = [
-    "EighResult", "QRResult", "SVDResult", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
-    "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+    "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 

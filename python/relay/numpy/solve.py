@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..functions import control
 from ._common import Any, cast, common, floating, operation
 from .creation import arange, eye, ones, zeros_like
@@ -9,7 +11,7 @@ from .elementwise import abs as _abs, equal, greater, log, multiply, not_equal, 
 from .manipulation import broadcast_shape, broadcast_to, concat, expand_dims, squeeze
 from .reductions import argmax, sum as _sum, take_along_axis, where
 
-__all__ = ["cholesky", "det", "inv", "slogdet", "solve"]
+__all__ = ["SlogdetResult", "cholesky", "det", "inv", "slogdet", "solve"]
 
 
 def _square(x: Any, what: str) -> tuple[Any, int]:
@@ -72,12 +74,19 @@ def inv(x: Any, /) -> Any:
     return solve(a, eye(n, dtype=a.dtype))
 
 
+class SlogdetResult(NamedTuple):
+    """The result of `slogdet`."""
+
+    sign: Any
+    logabsdet: Any
+
+
 @operation
-def slogdet(x: Any, /) -> tuple[Any, Any]:
+def slogdet(x: Any, /) -> SlogdetResult:
     """The sign of the determinant, and the logarithm of its size."""
     a, n = _square(x, "slogdet")
     _, diagonal, sign = _eliminated(a, n)
-    return _product(_sign(diagonal), n) * sign, _sum(log(_abs(diagonal)), -1)
+    return SlogdetResult(_product(_sign(diagonal), n) * sign, _sum(log(_abs(diagonal)), -1))
 
 
 @operation

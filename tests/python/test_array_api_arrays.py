@@ -1,0 +1,78 @@
+"""Arrays as the array API standard has them where a comparison of values says little: masks of rank 0, the exchange of memory, results with names."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import relay
+import relay.numpy as rnp
+
+SHAPES = [(), (3,), (2, 3), (0, 2)]
+
+
+def numbers(shape):
+    return np.arange(int(np.prod(shape)), dtype="float32").reshape(shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_mask_of_rank_0_makes_an_axis_of_one_element_or_none(shape, truth):
+    data = numbers(shape)
+    found = rnp.asarray(data)[rnp.asarray(truth)]
+    assert found.shape == ((1,) if truth else (0,)) + shape and found.dtype == "float32"
+    np.testing.assert_array_equal(np.asarray(found), data[np.asarray(truth)])
+    traced = relay.function(lambda x, mask: x[mask])(data, np.asarray(truth))
+    np.testing.assert_array_equal(np.asarray(traced), data[np.asarray(truth)])
+
+
+@pytest.mark.parametrize("truth", [True, False])
+@pytest.mark.parametrize(
+    "key",
+    [lambda m: (m, 1), lambda m: (slice(None), m), lambda m: (..., m), lambda m: (None, m, slice(0, 1)), lambda m: (m, m), lambda m: (1, m, slice(1, None))],
+    ids=["number", "behind", "dots", "new-axis", "twice", "between"],
+)
+def test_a_mask_of_rank_0_stands_beside_other_indices(truth, key):
+    data = numbers((2, 3))
+    expected = data[key(np.asarray(truth))]
+    found = rnp.asarray(data)[key(rnp.asarray(truth))]
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_mask_of_rank_0_replaces_all_or_nothing(shape, truth):
+    expected = numbers(shape)
+    x = rnp.asarray(expected)
+    expected[np.asarray(truth)] = 7
+    found = x.at[rnp.asarray(truth)].set(7)
+    assert found.shape == shape
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_a_truth_value_of_numpy_is_a_mask_and_one_of_python_is_not():
+    assert rnp.ones((3,))[np.True_].shape == (1, 3)
+    assert relay.function(lambda x: x[np.False_])(rnp.ones((3,))).shape == (0, 3)
+    with pytest.raises(IndexError, match="a truth value is no index"):
+        rnp.ones((3,))[True]
+
+
+def test_the_exchange_of_memory_names_its_parameters():
+    wanted = ["stream", "max_version", "dl_device", "copy"]
+    parameters = inspect.signature(rnp.ones((2,)).__dlpack__).parameters
+    assert list(parameters) == wanted and all(one.kind is one.KEYWORD_ONLY and one.default is None for one in parameters.values())
+    for dtype in ("float32", "bfloat16"):
+        x = rnp.ones((2,), dtype=dtype)
+        assert "dltensor" in repr(x.__dlpack__(stream=None, max_version=None, dl_device=None, copy=None))
+        assert "dltensor" in repr(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=True))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'device'"):
+        rnp.ones((2,)).__dlpack__(device=1)
+
+
+def test_results_of_several_arrays_have_names():
+    matrix = np.asarray([[2.0, 1.0], [0.0, -3.0]], "float32")
+    for slogdet in (rnp.linalg.slogdet, relay.function(rnp.linalg.slogdet)):
+        found = slogdet(matrix)
+        assert found._fields == ("sign", "logabsdet") and found[0] is found.sign and found[1] is found.logabsdet
+        assert float(found.sign) == -1 and float(found.logabsdet) == pytest.approx(np.log(6))
