@@ -14,15 +14,23 @@ namespace {
 
 using Entry = Module::FunctionEntry;
 
-/// The global functions that a function mentions.
+/// The global functions that a function mentions, in the order of their first mention. Parts
+/// without any are not looked into.
 std::vector<Name> mentioned_globals(const Function* function) {
   std::vector<Name> names;
-  if (!function->contains(ExprPart::kGlobal)) return names;
-  std::unordered_set<Name> seen;
-  post_order(function, [&](const Expr* expr) {
+  std::unordered_set<Name> found;
+  PointerSet<Expr> seen;
+  std::vector<const Expr*> stack{function};
+  while (!stack.empty()) {
+    const Expr* expr = stack.back();
+    stack.pop_back();
+    if (!expr->contains(ExprPart::kGlobal)) continue;
+    if (!expr->has_one_owner() && !seen.insert(expr)) continue;
     const auto* global = expr->as<GlobalVar>();
-    if (global != nullptr && seen.insert(global->name()).second) names.push_back(global->name());
-  });
+    if (global != nullptr && found.insert(global->name()).second) names.push_back(global->name());
+    auto operands = expr->operands();
+    for (size_t i = operands.size(); i-- > 0;) stack.push_back(operands[i].get());
+  }
   return names;
 }
 
@@ -195,7 +203,7 @@ class DataUses {
 
 /// True if everything in a function is typed, against the current signatures and data types. Global
 /// variables carry the signature that they were inferred against. Settled nodes are not looked
-/// into.
+/// into. Operators have their types in the registry: the node of one that is only called has none.
 bool up_to_date(const Function* function, const Context& context) {
   DataUses data(context.module);
   PointerSet<Expr> seen;
@@ -203,7 +211,7 @@ bool up_to_date(const Function* function, const Context& context) {
   while (!stack.empty()) {
     const Expr* expr = stack.back();
     stack.pop_back();
-    if (expr->settled()) continue;
+    if (expr->settled() || expr->is<Op>()) continue;
     if (!expr->has_one_owner() && !seen.insert(expr)) continue;
     if (expr->type() == nullptr || !data.hold(expr)) return false;
     if (const auto* global = expr->as<GlobalVar>()) {

@@ -35,9 +35,14 @@ const Chunk* Analysis::Batch::at(Span span) const {
 }
 
 void Analysis::set_text(std::string text) {
+  const Replaced change = Replaced::between(text_, text);
+  std::vector<Piece> before;
+  before.reserve(chunks_.size());
+  for (const Placed& one : chunks_)
+    before.push_back({one.begin, one.begin + one.chunk->text.size(), one.chunk->environment});
   text_ = std::move(text);
   lines_ = LineIndex(text_);
-  const std::vector<Piece> pieces = cut(text_);
+  const std::vector<Piece> pieces = cut_again(text_, before, change);
   auto same = [&](const Piece& piece, const Placed& old) {
     return old.chunk->environment == piece.environment &&
            old.chunk->text == std::string_view(text_).substr(piece.begin, piece.end - piece.begin);
@@ -337,7 +342,7 @@ void Analysis::collect_findings() {
 void Analysis::add_lints() {
   std::vector<ChunkRef> chunks;
   for (const Placed& placed : chunks_) chunks.push_back(placed.chunk);
-  for (Lint& lint : find_lints(chunks)) {
+  for (Lint& lint : lints_.find(chunks)) {
     // Text that is wrong may use more than can be seen.
     auto parsed = parsed_.find(chunks[lint.chunk].get());
     if (parsed == parsed_.end() || !parsed->second.good || findings_.size() >= kMostFindings)

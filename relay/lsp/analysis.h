@@ -12,6 +12,7 @@
 
 #include <relay/ir/module.h>
 #include <relay/lsp/chunk.h>
+#include <relay/lsp/lint.h>
 #include <relay/lsp/text.h>
 #include <relay/support/diagnostic.h>
 
@@ -129,6 +130,7 @@ class Analysis {
   std::vector<Diagnostic> deep_errors_;
   Module module_;
   std::vector<Finding> findings_;
+  LintFinder lints_;
 };
 
 }  // namespace relay::lsp

@@ -84,15 +84,39 @@ bool is_preamble(std::string_view text) {
 
 }  // namespace
 
-std::vector<Piece> cut(std::string_view text) {
+Replaced Replaced::between(std::string_view old, std::string_view text) {
+  const size_t common = std::min(old.size(), text.size());
+  const auto first = std::mismatch(old.begin(), old.begin() + static_cast<ptrdiff_t>(common),
+                                   text.begin(), text.begin() + static_cast<ptrdiff_t>(common));
+  const auto begin = static_cast<size_t>(first.first - old.begin());
+  const auto last =
+      std::mismatch(old.rbegin(), old.rbegin() + static_cast<ptrdiff_t>(common - begin),
+                    text.rbegin(), text.rbegin() + static_cast<ptrdiff_t>(common - begin));
+  const auto same = static_cast<size_t>(last.first - old.rbegin());
+  return {begin, old.size() - same, text.size() - same};
+}
+
+std::vector<Piece> cut(std::string_view text) { return cut_again(text, {}, {0, 0, text.size()}); }
+
+std::vector<Piece> cut_again(std::string_view text, std::span<const Piece> before,
+                             const Replaced& change) {
   std::vector<Piece> pieces{{0, text.size(), true}};
-  SymbolTable symbols(text.size() / 64);
+  SymbolTable symbols((change.end - change.begin) / 64);
   Lexer lexer(text, &symbols);
+  // The piece before the one that the change begins in is the last whose first tokens cannot have
+  // changed.
+  const auto touched =
+      std::upper_bound(before.begin(), before.end(), change.begin,
+                       [](size_t at, const Piece& piece) { return at < piece.begin; });
+  if (touched - before.begin() > 2) {
+    pieces.assign(before.begin(), touched - 2);
+    lexer.seek((touched - 2)->begin);
+  }
   Token token = lexer.next();
   bool after_extern = false;
   while (!token.is(Tok::kEnd)) {
     const size_t begin = token.begin;
-    const bool line_start = token.line_start && (begin == 0 || text[begin - 1] == '\n');
+    const bool line_start = begin == 0 || text[begin - 1] == '\n';
     const bool definition = token.is_word(parsing::kwDef);
     const bool data = line_start && !after_extern &&
                       (token.is_word(parsing::kwType) || token.is_word(parsing::kwData) ||
@@ -108,6 +132,18 @@ std::vector<Piece> cut(std::string_view text) {
     }
     pieces.back().end = begin;
     pieces.push_back({begin, text.size(), data});
+    if (begin < change.end) continue;
+    // Where a piece began behind the change before, all that follows is as it was.
+    const size_t old_begin = begin - change.end + change.old_end;
+    const auto old =
+        std::lower_bound(before.begin(), before.end(), old_begin,
+                         [](const Piece& piece, size_t at) { return piece.begin < at; });
+    if (old == before.end() || old->begin != old_begin) continue;
+    for (auto rest = old + 1; rest != before.end(); ++rest) {
+      pieces.back().end = rest->begin - change.old_end + change.end;
+      pieces.push_back({pieces.back().end, text.size(), rest->environment});
+    }
+    break;
   }
   const bool data = !pieces[0].environment || text.starts_with("type") ||
                     text.starts_with("data") || text.starts_with("extern");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,24 @@ struct Piece {
   size_t begin = 0;
   size_t end = 0;
   bool environment = false;
+  bool operator==(const Piece&) const = default;
+};
+
+/// Bytes of a text that others replaced; what stands before and behind them is the same.
+struct Replaced {
+  size_t begin = 0;
+  size_t old_end = 0;
+  size_t end = 0;
+
+  /// The part in which two texts differ.
+  static Replaced between(std::string_view old, std::string_view text);
 };
 
 /// Cuts a text at its definitions. A text with a `#[metadata]` section is one piece.
 std::vector<Piece> cut(std::string_view text);
+
+/// Cuts a text that was cut before and has changed since. Only pieces near the change are read.
+std::vector<Piece> cut_again(std::string_view text, std::span<const Piece> before,
+                             const Replaced& change);
 
 }  // namespace relay::lsp

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace relay::lsp {
 
@@ -29,36 +30,41 @@ const LintRule* rule_named(std::string_view name) {
                       [&](const LintRule& rule) { return rule.name == name; });
 }
 
-class Linter {
- public:
-  explicit Linter(const std::vector<ChunkRef>& chunks) : chunks_(chunks) {}
+Lint lint_at(const Chunk& chunk, std::string_view rule, size_t token, std::string message,
+             bool unnecessary = false) {
+  const SyntaxToken& at = chunk.syntax.tokens[token];
+  return {rule_named(rule), std::move(message), 0, at.begin, at.end, unnecessary};
+}
 
-  std::vector<Lint> run() {
-    find_globals();
-    for (chunk_ = 0; chunk_ < chunks_.size(); ++chunk_) {
-      unused_locals();
-      shadowed_functions();
-      shadowed_types();
-      recursion();
-      result_dimensions();
-    }
-    unused_functions();
-    std::stable_sort(lints_.begin(), lints_.end(), [](const Lint& a, const Lint& b) {
-      return a.chunk != b.chunk ? a.chunk < b.chunk : a.begin < b.begin;
-    });
-    return std::move(lints_);
+}  // namespace
+
+// What a chunk tells without the others.
+class ChunkLinter {
+ public:
+  explicit ChunkLinter(LintFinder::Own& own) : own_(own) {}
+
+  void run() {
+    unused_locals();
+    called_locals();
+    type_parameters();
+    recursion();
+    result_dimensions();
+    find_data();
   }
 
  private:
-  const Chunk& chunk() const { return *chunks_[chunk_]; }
+  const Chunk& chunk() const { return *own_.chunk; }
   const std::vector<SyntaxToken>& tokens() const { return chunk().syntax.tokens; }
   bool is(size_t i, Tok kind) const { return i < tokens().size() && tokens()[i].kind == kind; }
   bool is_word(size_t i, std::string_view word) const {
     return is(i, Tok::kIdent) && !tokens()[i].escaped && chunk().token(i) == word;
   }
   void add(std::string_view rule, size_t token, std::string message, bool unnecessary = false) {
-    lints_.push_back({rule_named(rule), std::move(message), chunk_, tokens()[token].begin,
-                      tokens()[token].end, unnecessary});
+    own_.lints.push_back(lint_at(chunk(), rule, token, std::move(message), unnecessary));
+  }
+  void add_shadow(std::string name, bool type, size_t token, std::string message) {
+    own_.shadows.push_back(
+        {std::move(name), type, lint_at(chunk(), "shadowed-global", token, std::move(message))});
   }
 
   void unused_locals() {
@@ -88,37 +94,28 @@ class Linter {
     }
   }
 
-  // The functions and data types that the text defines.
-  void find_globals() {
-    for (const ChunkRef& one : chunks_) {
-      for (const GlobalUse& use : one->names.globals) {
-        if (use.defines) functions_.insert(use.name);
-      }
-    }
-    for (chunk_ = 0; chunk_ < chunks_.size(); ++chunk_) {
-      const size_t name = is_word(0, "extern") ? 2 : 1;
-      if (is_word(name - 1, "type") || is_word(name - 1, "data")) {
-        if (is(name, Tok::kIdent)) types_.insert(plain_text(chunk().token(name)));
-      }
-    }
+  void find_data() {
+    const size_t name = is_word(0, "extern") ? 2 : 1;
+    if ((is_word(name - 1, "type") || is_word(name - 1, "data")) && is(name, Tok::kIdent))
+      own_.data = plain_text(chunk().token(name));
   }
 
   // `%f(…)` where a local hides nothing, but a person who reads it thinks of `@f`.
-  void shadowed_functions() {
+  void called_locals() {
     const Names& names = chunk().names;
     std::unordered_set<uint32_t> told;
     for (const LocalUse& use : names.uses) {
       if (use.binder == kUnbound || !is(use.token + 1, Tok::kLParen)) continue;
+      if (!told.insert(use.binder).second) continue;
       const Binder& binder = names.binders[use.binder];
-      if (!functions_.contains(binder.name) || !told.insert(use.binder).second) continue;
       const std::string name(chunk().token(binder.token));
-      add("shadowed-global", binder.token,
-          name + " is called, and the program has a function @" + name.substr(1));
+      add_shadow(binder.name, false, binder.token,
+                 name + " is called, and the program has a function @" + name.substr(1));
     }
   }
 
   // `def @f<List>(…)` beside `type List`: inside of @f, the data type cannot be named.
-  void shadowed_types() {
+  void type_parameters() {
     const std::vector<GlobalUse>& globals = chunk().names.globals;
     if (globals.empty() || !globals[0].defines) return;
     size_t i = globals[0].token + 1;
@@ -128,35 +125,7 @@ class Linter {
           is(i - 1, Tok::kLess) || is(i - 1, Tok::kLBracket) || is(i - 1, Tok::kComma);
       if (!begins || !is(i, Tok::kIdent)) continue;
       const std::string name = plain_text(chunk().token(i));
-      if (types_.contains(name))
-        add("shadowed-global", i, "the type parameter " + name + " hides the data type " + name);
-    }
-  }
-
-  void unused_functions() {
-    struct Definition {
-      size_t chunk;
-      size_t token;
-    };
-    std::unordered_map<std::string, Definition> defined;
-    std::unordered_set<std::string> mentioned;
-    for (size_t c = 0; c < chunks_.size(); ++c) {
-      std::string inside;
-      for (const GlobalUse& use : chunks_[c]->names.globals) {
-        if (use.defines) {
-          inside = use.name;
-          defined.emplace(use.name, Definition{c, use.token});
-        } else if (use.name != inside) {
-          mentioned.insert(use.name);
-        }
-      }
-    }
-    // Without @main, each function is there for others.
-    if (!defined.contains("main")) return;
-    for (const auto& [name, definition] : defined) {
-      if (name == "main" || name.starts_with('_') || mentioned.contains(name)) continue;
-      chunk_ = definition.chunk;
-      add("unused-function", definition.token, "@" + name + " is not used", true);
+      add_shadow(name, true, i, "the type parameter " + name + " hides the data type " + name);
     }
   }
 
@@ -253,18 +222,84 @@ class Linter {
     }
   }
 
-  const std::vector<ChunkRef>& chunks_;
-  size_t chunk_ = 0;
-  std::vector<Lint> lints_;
-  std::unordered_set<std::string> functions_;
-  std::unordered_set<std::string> types_;
+  LintFinder::Own& own_;
 };
+
+namespace {
+
+// Functions that neither @main nor any other function mentions.
+void add_unused_functions(const std::vector<ChunkRef>& chunks, std::vector<Lint>& lints) {
+  struct Definition {
+    size_t chunk;
+    size_t token;
+  };
+  std::unordered_map<std::string_view, Definition> defined;
+  std::unordered_set<std::string_view> mentioned;
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    std::string_view inside;
+    for (const GlobalUse& use : chunks[c]->names.globals) {
+      if (use.defines) {
+        inside = use.name;
+        defined.emplace(use.name, Definition{c, use.token});
+      } else if (use.name != inside) {
+        mentioned.insert(use.name);
+      }
+    }
+  }
+  // Without @main, each function is there for others.
+  if (!defined.contains("main")) return;
+  for (const auto& [name, definition] : defined) {
+    if (name == "main" || name.starts_with('_') || mentioned.contains(name)) continue;
+    lints.push_back(lint_at(*chunks[definition.chunk], "unused-function", definition.token,
+                            "@" + std::string(name) + " is not used", true));
+    lints.back().chunk = definition.chunk;
+  }
+}
 
 }  // namespace
 
 std::span<const LintRule> lint_rules() { return kRules; }
 
-std::vector<Lint> find_lints(const std::vector<ChunkRef>& chunks) { return Linter(chunks).run(); }
+const LintFinder::Own& LintFinder::own(const ChunkRef& chunk) {
+  Own& own = known_[chunk.get()];
+  if (own.chunk == nullptr) {
+    own.chunk = chunk;
+    ChunkLinter(own).run();
+  }
+  own.round = round_;
+  return own;
+}
+
+std::vector<Lint> LintFinder::find(const std::vector<ChunkRef>& chunks) {
+  ++round_;
+  std::vector<const Own*> owns;
+  std::unordered_set<std::string_view> functions;
+  std::unordered_set<std::string_view> types;
+  for (const ChunkRef& chunk : chunks) {
+    owns.push_back(&own(chunk));
+    if (!owns.back()->data.empty()) types.insert(owns.back()->data);
+    for (const GlobalUse& use : chunk->names.globals) {
+      if (use.defines) functions.insert(use.name);
+    }
+  }
+  std::vector<Lint> lints;
+  for (size_t c = 0; c < owns.size(); ++c) {
+    auto add = [&](const Lint& lint) {
+      lints.push_back(lint);
+      lints.back().chunk = c;
+    };
+    for (const Lint& lint : owns[c]->lints) add(lint);
+    for (const Shadow& shadow : owns[c]->shadows) {
+      if ((shadow.type ? types : functions).contains(shadow.name)) add(shadow.lint);
+    }
+  }
+  add_unused_functions(chunks, lints);
+  std::stable_sort(lints.begin(), lints.end(), [](const Lint& a, const Lint& b) {
+    return a.chunk != b.chunk ? a.chunk < b.chunk : a.begin < b.begin;
+  });
+  std::erase_if(known_, [&](const auto& entry) { return entry.second.round != round_; });
+  return lints;
+}
 
 std::vector<Lint> find_lints(std::string_view text) {
   std::vector<ChunkRef> chunks;
@@ -274,7 +309,7 @@ std::vector<Lint> find_lints(std::string_view text) {
         std::string(text.substr(piece.begin, piece.end - piece.begin)), piece.environment));
     begins.push_back(piece.begin);
   }
-  std::vector<Lint> lints = find_lints(chunks);
+  std::vector<Lint> lints = LintFinder().find(chunks);
   for (Lint& lint : lints) {
     lint.begin += begins[lint.chunk];
     lint.end += begins[lint.chunk];

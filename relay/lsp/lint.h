@@ -2,9 +2,11 @@
 // tokens, so they need no types.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <relay/lsp/chunk.h>
@@ -29,11 +31,37 @@ struct Lint {
   bool unnecessary = false;  // the code there has no effect
 };
 
-/// The warnings about a text that was cut into chunks, in the order of the text. Names that begin
-/// with `_` are meant to be unused.
-std::vector<Lint> find_lints(const std::vector<ChunkRef>& chunks);
+/// Finds the warnings about a text that was cut into chunks, and remembers each chunk's own, so
+/// that a text of which little has changed is looked at quickly.
+class LintFinder {
+ public:
+  /// The warnings in the order of the text. Names that begin with `_` are meant to be unused.
+  std::vector<Lint> find(const std::vector<ChunkRef>& chunks);
 
-/// The same for a whole text; `begin` and `end` are bytes of it.
+ private:
+  // A use of a name that is shadowing if the text defines a function or data type of that name.
+  struct Shadow {
+    std::string name;
+    bool type = false;
+    Lint lint;
+  };
+  // What a chunk alone tells.
+  struct Own {
+    ChunkRef chunk;  // keeps the key alive
+    std::vector<Lint> lints;
+    std::vector<Shadow> shadows;
+    std::string data;  // the data type that it defines, or empty
+    uint64_t round = 0;  // the last one that it was in
+  };
+  friend class ChunkLinter;
+
+  const Own& own(const ChunkRef& chunk);
+
+  std::unordered_map<const Chunk*, Own> known_;
+  uint64_t round_ = 0;
+};
+
+/// The warnings about a whole text; `begin` and `end` are bytes of it.
 std::vector<Lint> find_lints(std::string_view text);
 
 }  // namespace relay::lsp

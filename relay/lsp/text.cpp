@@ -15,6 +15,11 @@ size_t character_length(std::string_view text) { return std::max<size_t>(utf8_le
 }  // namespace
 
 LineIndex::LineIndex(std::string_view text) : starts_{0} {
+  if (text.find('\r') == text.npos) {
+    for (size_t at = text.find('\n'); at != text.npos; at = text.find('\n', at))
+      starts_.push_back(++at);
+    return;
+  }
   for (size_t at = text.find_first_of("\r\n"); at != text.npos;
        at = text.find_first_of("\r\n", at)) {
     at += text.substr(at).starts_with("\r\n") ? 2 : 1;

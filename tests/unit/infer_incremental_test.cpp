@@ -250,5 +250,15 @@ def @none(%x: int32) { add(%x, %x) }
   EXPECT_EQ(parts("none"), "");
 }
 
+// A warning tells that a function was looked at.
+TEST(InferIncremental, TypedFunctionsThatCallOperatorsAreNotVisitedAgain) {
+  Module module = parse_module("test",
+                               "def @f(%x: Tensor[(n), float32]) "
+                               "{ match (%x) { %y => exp(%y) * 2f, %z => %z } }\n"
+                               "def @main(%x: Tensor[(n), float32]) { @f(%x) }\n");
+  EXPECT_NE(inferred(module).find("warning"), std::string::npos);
+  EXPECT_EQ(inferred(module), "");
+}
+
 }  // namespace
 }  // namespace relay::infer_incremental_test
