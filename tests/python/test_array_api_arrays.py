@@ -1,6 +1,8 @@
-"""Arrays as the array API standard has them where a comparison of values says little: masks of rank 0, the exchange of memory, results with names."""
+"""Arrays as the array API standard has them where a comparison of values says little: masks of rank 0, the exchange of memory, results with names,
+and numbers of Python beyond a dtype's range."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -76,3 +78,31 @@ def test_results_of_several_arrays_have_names():
         found = slogdet(matrix)
         assert found._fields == ("sign", "logabsdet") and found[0] is found.sign and found[1] is found.logabsdet
         assert float(found.sign) == -1 and float(found.logabsdet) == pytest.approx(np.log(6))
+
+
+BEYOND = {
+    "number": lambda v, dtype: rnp.asarray(v, dtype=dtype),
+    "list": lambda v, dtype: rnp.asarray([v], dtype=dtype),
+    "full": lambda v, dtype: rnp.full((2,), v, dtype=dtype),
+    "beside": lambda v, dtype: rnp.zeros((2,), dtype=dtype) + v,
+    "clip": lambda v, dtype: rnp.clip(rnp.full((2,), v, dtype=dtype), min=-math.inf, max=v),
+    "replaced": lambda v, dtype: rnp.zeros((2,), dtype=dtype).at[0].set(v)[:1],
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.parametrize("dtype, value", [("float32", 1e300), ("float16", 1e6), ("bfloat16", 1e300), ("float64", math.inf)])
+@pytest.mark.filterwarnings("error")
+def test_a_float_beyond_the_range_of_a_dtype_is_infinite(name, dtype, value):
+    for sign in (1, -1):
+        for make in (BEYOND[name], relay.function(BEYOND[name], static_argnames=("v", "dtype"))):
+            found = make(v=sign * value, dtype=dtype)
+            assert found.dtype == dtype and bool(rnp.all(found == sign * math.inf))
+
+
+def test_numbers_of_python_keep_their_limits():
+    greatest = rnp.finfo("float32").max
+    assert float(rnp.asarray(greatest)) == greatest and math.isnan(float(rnp.asarray(math.nan)))
+    for value in (2**31, -(2**31) - 1):
+        with pytest.raises(OverflowError, match="does not fit int32"):
+            rnp.asarray(value)

@@ -109,9 +109,10 @@ def beside(value: Any, array: Array) -> Array:
     """A number of Python in the dtype that it has beside an array."""
     kind = kind_of_scalar(value)
     dtype = array.dtype if can_hold(array.dtype, kind) else default_of(kind)
-    if dtype == "bfloat16":
-        return Array(NDArray(np.asarray(value, "float32")).astype("bfloat16"), array.weak)
-    return Array(np.asarray(value, dtype=dtype.name), array.weak)
+    with np.errstate(over="ignore"):  # a float beyond the range is infinite
+        if dtype == "bfloat16":
+            return Array(NDArray(np.asarray(value, "float32")).astype("bfloat16"), array.weak)
+        return Array(np.asarray(value, dtype=dtype.name), array.weak)
 
 
 def operation(fn: F, numbers: bool = False) -> F:

@@ -10,7 +10,7 @@ import numpy as np
 from .._core import Constant, TensorType
 from ..expr import const
 from ..functions.array import Array, BaseArray, Tracer, asarray as concrete, is_array, is_scalar
-from ..functions.dtypes import DTYPES, DType, as_dtype, can_hold, default_of, kind_of_scalar, promote
+from ..functions.dtypes import DTYPES, DType, as_dtype, can_hold, default_of, finfo, kind_of_scalar, promote
 from ..functions.eager import operation
 from ..functions.places import TraceError
 from ..functions.trace import Size, current, dim_of, emit, retyped, vector_of, wrap
@@ -66,11 +66,12 @@ def _of_list(value: Any, dtype: Any) -> Any:
 
 
 def _numpy_array(array: Any, dtype: DType) -> Any:
-    if dtype == "bfloat16":
-        from .._core import NDArray
+    with np.errstate(over="ignore"):  # a float beyond the range is infinite
+        if dtype == "bfloat16":
+            from .._core import NDArray
 
-        return NDArray(np.ascontiguousarray(array, dtype="float32")).astype("bfloat16")
-    return np.ascontiguousarray(array.astype(dtype.name)).reshape(array.shape)
+            return NDArray(np.ascontiguousarray(array, dtype="float32").reshape(array.shape)).astype("bfloat16")
+        return np.ascontiguousarray(array.astype(dtype.name)).reshape(array.shape)
 
 
 def _holds_arrays(value: Any) -> bool:
@@ -84,7 +85,7 @@ def _constant(value: Any, dtype: str) -> Constant:
 
 
 def number(value: Any, dtype: str) -> Any:
-    """A number of Python as an array of rank 0. Raises OverflowError if the dtype has not got it."""
+    """A number of Python as an array of rank 0. A float beyond the dtype's range is infinite; raises OverflowError for integers that the dtype has not got."""
     trace = current()
     assert trace is not None
     found = DTYPES[str(dtype)]
@@ -92,11 +93,9 @@ def number(value: Any, dtype: str) -> Any:
         value = bool(value)
     elif found.kind in ("int", "uint"):
         value = int(value)
-    return wrap(trace, const(value, found.name) if not _special(value) else Constant(concrete(np.asarray(value, found.name))._data), TensorType((), found))
-
-
-def _special(value: Any) -> bool:
-    return isinstance(value, float) and value in (float("inf"), float("-inf"))
+    beyond = isinstance(value, float) and found.kind == "float" and abs(value) > finfo(found).max
+    made = Constant(concrete(_numpy_array(np.asarray(value), found))._data) if beyond else const(value, found.name)
+    return wrap(trace, made, TensorType((), found))
 
 
 def cast(value: Any, dtype: Any) -> Any:
