@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 from onnx import numpy_helper
 
-from recording import Case, form, ml, numbers
+from recording import Case, contrib, form, ml, numbers
 
 
 class Trees:
@@ -209,8 +209,31 @@ def words():
          then=("OneHotEncoder", {"domain": "ai.onnx.ml", "cats_strings": colours}))
     form("words_equal", "Equal", [given, np.array(["red", "rèd"], object)])
     form("words_equal_constant", "Equal", [np.array(["rèd", "x"], object), given], constants=(0,))
+    form("words_chosen", "Where", [given == "", np.array([["none"]], object), given], constants=(1,),
+         then=("LabelEncoder", {"domain": "ai.onnx.ml", "keys_strings": colours + ["none"], "values_int64s": [7, 8, 9, 10, 11]}))
     form("words_counted", "TfIdfVectorizer", [given], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0,
          pool_strings=["red", "blue", "red", "blue", "", "green"], ngram_counts=[0, 2], ngram_indexes=[1, 0, 2, 3])
+
+
+def tokens():
+    """Words that are cut into tokens, which a run gives; a LabelEncoder says which they are."""
+    given = np.array(["the cat  sat", "", "ünï a", "a bb\nccc Dd_9d", "x", "the"], object)
+    numbered = ("LabelEncoder", {"domain": "ai.onnx.ml", "values_int64s": list(range(12)),
+                                 "keys_strings": ["the", "cat", "sat", "ünï", "a", "bb", "c", "#", "\x02", "\x03", "Dd_9d", "ü"]})
+
+    def case(name, given=given, then=numbered, mark=0, mincharnum=1, pad_value="#", **attrs):
+        contrib(f"tokens_{name}", "Tokenizer", [given], then=then, mark=mark, mincharnum=mincharnum, pad_value=pad_value, **attrs)
+
+    case("runs", tokenexp="[a-zA-Z0-9_]+")
+    case("marked", given.reshape(3, 2), mark=1, tokenexp="[^ \\n]+")
+    case("characters", tokenexp=".")
+    case("characters_of_class", mark=1, tokenexp="[^a-c\\d]")
+    case("separated", separators=[""])
+    case("separators", given.reshape(2, 3), mincharnum=3, separators=[" ", "\\n+", "\\."])
+    case("words", pad_value="", tokenexp="\\b\\w\\w+\\b")
+    case("long", mincharnum=2, tokenexp="\\S{3,}")
+    case("none", mark=1, mincharnum=40, tokenexp="\\w+")
+    case("counted", given.reshape(6, 1), tokenexp="[a-z]+", then=("LabelEncoder", dict(numbered[1], keys_strings=["#"] + numbered[1]["keys_strings"][:11])))
 
 
 def linear_models():

@@ -28,7 +28,7 @@ def main():
                 fused_cases.fused_products, fused_cases.fused_convolutions, fused_cases.fused_norms, fused_cases.own_forms,
                 fused_cases.attention_forms,
                 form_cases.power_forms, form_cases.convolution_forms, form_cases.pool_forms, form_cases.norm_forms, form_cases.image_forms, form_cases.legacy_forms, quantised_cases.bitsandbytes,
-                ml_cases.tree_regressors, ml_cases.tree_classifiers, ml_cases.tree_ensembles, ml_cases.features, ml_cases.labels, ml_cases.words,
+                ml_cases.tree_regressors, ml_cases.tree_classifiers, ml_cases.tree_ensembles, ml_cases.features, ml_cases.labels, ml_cases.words, ml_cases.tokens,
                 ml_cases.linear_models, ml_cases.support_vectors,
                 network_cases.qdq_convolutions, network_cases.qdq_pools, network_cases.qdq_products, network_cases.qdq_sums):
         add()

@@ -4,6 +4,7 @@
 
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
+#include <relay/import/onnx/model.h>
 #include <relay/infer/infer.h>
 #include <relay/support/error.h>
 #include <tests/support/onnx_builder.h>
@@ -18,7 +19,9 @@ OnnxDim n(int64_t value) { return value; }
 Proto model(const std::vector<Proto>& nodes, const std::vector<OnnxDim>& dims, int output) {
   Proto graph =
       onnx_graph(nodes, {onnx_value("x", kOnnxString, dims)}, {onnx_value("y", output, {})});
-  return onnx_model(graph, 17).message(8, onnx_opset("ai.onnx.ml", 3));
+  return onnx_model(graph, 17)
+      .message(8, onnx_opset("ai.onnx.ml", 3))
+      .message(8, onnx_opset("com.microsoft", 1));
 }
 
 /// Words as rows of as many bytes as the longest has.
@@ -121,6 +124,43 @@ TEST(ImportOnnxText, Refusals) {
   EXPECT_EQ(one("LabelEncoder", {onnx_strings_attr("keys_strings", {std::string("a\0b", 3)}),
                                  onnx_ints_attr("values_int64s", {1})}),
             "ai.onnx.ml.LabelEncoder \"a\": a string has a zero byte");
+}
+
+Proto tokenizer(const Proto& pattern, int64_t least = 1, const std::vector<OnnxDim>& dims = {n(3)},
+                int output = kOnnxString) {
+  return model({onnx_node("Tokenizer", {"x"}, {"y"},
+                          {pattern, onnx_int_attr("mark", 0), onnx_int_attr("mincharnum", least),
+                           onnx_string_attr("pad_value", "#")},
+                          "cut", "com.microsoft")},
+               dims, output);
+}
+Proto pattern(const char* text) { return onnx_string_attr("tokenexp", text); }
+
+TEST(ImportOnnxText, TokensAreStrings) {
+  NDArray result = run(tokenizer(pattern("[a-z]+")), rows({"a bcd", "", "--e"}, {3}));
+  EXPECT_EQ(words_of(result), (std::vector<std::string>{"a", "bcd", "#", "#", "e", "#"}));
+  EXPECT_EQ(words_of(run(tokenizer(pattern("\\d")), rows({"a", "", "-"}, {3}))).size(), 0U);
+}
+
+TEST(ImportOnnxText, TokensThatAreNoRuns) {
+  NDArray words = rows({"a", "b", "c"}, {3});
+  auto at = [&](const std::string& text) { return "com.microsoft.Tokenizer \"cut\": " + text; };
+  const std::string class_text =
+      ", which is more than one class of characters of ASCII that repeats";
+  for (const char* text :
+       {"ab", "a|b", "[a-z]+[0-9]+", "a*", "a{2}", "a{0,}", "a{2,3}", "(a)+", "[a", "a\\",
+        "\\ba+\\b", "\\b\\w+", "[[:alpha:]]+", "[z-a]", "\\pL+", "\\b", "+", "a{9999,}"}) {
+    EXPECT_EQ(failure(tokenizer(pattern(text)), words),
+              at("tokenexp is " + onnx::quoted(text) + class_text));
+  }
+  EXPECT_EQ(failure(tokenizer(onnx_strings_attr("separators", {" ", ", "})), words),
+            at("a separator is \", \"" + class_text));
+  EXPECT_EQ(failure(tokenizer(pattern("")), words),
+            at("one of separators and tokenexp has to be given"));
+  EXPECT_EQ(failure(tokenizer(pattern("."), 0), words), at("mincharnum is 0"));
+  EXPECT_EQ(
+      failure(tokenizer(pattern("."), 1, {n(1), n(1), n(3)}), rows({"a", "b", "c"}, {1, 1, 3})),
+      at("the words have 3 axes, not 1 or 2"));
 }
 
 }  // namespace

@@ -24,10 +24,11 @@ bool moves_elements(const Node& node) {
 // Operators that see words themselves.
 bool reads_words(const Node& node) {
   static const std::unordered_set<std::string_view> kReading = {
-      "Concat", "Equal", "StringNormalizer", "TfIdfVectorizer"};
+      "Concat", "Equal", "StringNormalizer", "TfIdfVectorizer", "Where"};
   static const std::unordered_set<std::string_view> kLearning = {"ArrayFeatureExtractor",
                                                                  "LabelEncoder", "OneHotEncoder"};
   if (node.domain.empty()) return kReading.contains(node.op_type);
+  if (node.domain == "com.microsoft") return node.op_type == "Tokenizer";
   return node.domain == "ai.onnx.ml" && kLearning.contains(node.op_type);
 }
 

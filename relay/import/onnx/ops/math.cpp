@@ -312,6 +312,9 @@ RELAY_ONNX("Clip", 11, convert_clip)
 
 Values convert_where(NodeContext& node) {
   Values args = node.inputs(3);
+  if (args[1].is_text() || args[2].is_text()) {
+    return {where_text(node, args[0], args[1], args[2])};
+  }
   node.require(args[1].dtype() == args[2].dtype(), "X is " + std::string(args[1].dtype().name()) +
                                                        " and Y is " +
                                                        std::string(args[2].dtype().name()));

@@ -152,8 +152,11 @@ GraphValue place_among(NodeContext& node, const GraphValue& text, const Strings&
   return node.emit("take", {node.concat(places, 0), text});
 }
 
-GraphValue concat_text(NodeContext& node, const Values& parts, int64_t axis) {
-  Values numbers, tables;
+namespace {
+
+// The numbers of each part in the tables of all of them, which go into `tables`.
+Values in_all_tables(NodeContext& node, const Values& parts, Values& tables) {
+  Values numbers;
   GraphValue before;  // the rows of the tables so far
   for (const GraphValue& part : parts) {
     node.require(part.is_text(), "some inputs have strings, others numbers");
@@ -164,7 +167,22 @@ GraphValue concat_text(NodeContext& node, const Values& parts, int64_t axis) {
       tables.push_back(table);
     }
   }
+  return numbers;
+}
+
+}  // namespace
+
+GraphValue concat_text(NodeContext& node, const Values& parts, int64_t axis) {
+  Values tables;
+  Values numbers = in_all_tables(node, parts, tables);
   return node.concat(numbers, axis).of_text(std::move(tables));
+}
+
+GraphValue where_text(NodeContext& node, const GraphValue& condition, const GraphValue& yes,
+                      const GraphValue& no) {
+  Values tables;
+  Values numbers = in_all_tables(node, {yes, no}, tables);
+  return node.emit("where", {condition, numbers[0], numbers[1]}).of_text(std::move(tables));
 }
 
 GraphValue equal_text(NodeContext& node, const GraphValue& a, const GraphValue& b) {

@@ -23,6 +23,9 @@ GraphValue place_among(NodeContext& node, const GraphValue& text,
 
 /// Strings one behind the other along an axis.
 GraphValue concat_text(NodeContext& node, const std::vector<GraphValue>& parts, int64_t axis);
+/// Strings of `yes` where the condition holds, else of `no`.
+GraphValue where_text(NodeContext& node, const GraphValue& condition, const GraphValue& yes,
+                      const GraphValue& no);
 /// True where two tensors of strings, broadcast, have the same word.
 GraphValue equal_text(NodeContext& node, const GraphValue& a, const GraphValue& b);
 
