@@ -239,7 +239,10 @@ TEST(PassProperties, ExamplePrograms) {
           }
         }
       } catch (const std::exception& error) {
-        ADD_FAILURE() << where << ": " << error.what();
+        // Passes over the entry refuse a program without one.
+        const bool refused = module.entry() == nullptr &&
+                             std::string_view(error.what()) == "the program has no @main";
+        EXPECT_TRUE(refused) << where << ": " << error.what();
       }
     }
   }
