@@ -26,6 +26,8 @@ std::string source_text(const Expr* expr, size_t width = 40);
 Span use_span(const Expr* operand, const Expr* user);
 /// The same, exactly as the text has it, by reading the text again: for errors.
 Span place_of(const Expr* user, size_t operand);
+/// The place of the value that a call's text gives to an attribute by name, or else the call's.
+Span place_of_attribute(const Call* call, std::string_view name);
 /// The expression that gives a block its value: the last body of a chain of lets.
 const Expr* tail(const Expr* expr);
 /// A help for a function that calls itself at another type than its own (T12).

@@ -259,6 +259,14 @@ Diagnostic unknown_attribute(const AttrsSchema& schema, const NamedAttr& attr) {
   return d;
 }
 
+// True if an unknown attribute is another spelling of a field.
+bool may_mean(const NamedAttr& attr, const AttrField& field) {
+  for (const std::string& name : foreign_attribute(attr.name.view())) {
+    if (name == field.name.view()) return true;
+  }
+  return !nearest_names(attr.name.str(), {field.name.str()}, 1).empty();
+}
+
 Diagnostic wrong_value(const AttrField& field, const NamedAttr& attr) {
   const auto* text = attr.value.get<std::string>();
   if (field.kind != AttrKind::kWord || text == nullptr) {
@@ -325,12 +333,14 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
 
   OwnedObject object(create_object(schema), {&schema});
   std::vector<const NamedAttr*> given(schema.fields.size());
+  std::vector<const NamedAttr*> unknown;
   std::vector<Diagnostic> problems;
   for (const NamedAttr& attr : values) {
     size_t i = 0;
     while (i < schema.fields.size() && !(schema.fields[i].name == attr.name)) ++i;
     if (i == schema.fields.size()) {
       problems.push_back(unknown_attribute(schema, attr));
+      unknown.push_back(&attr);
     } else if (given[i] != nullptr) {
       problems.push_back(
           Diagnostic::error("attribute " + attr.name.str() + " is given twice", attr.span)
@@ -360,7 +370,10 @@ AttrsRef Attrs::make(const AttrsSchema& schema, std::span<const NamedAttr> value
   }
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const AttrField& field = schema.fields[i];
-    if (!field.required || given[i] != nullptr) continue;
+    const bool misspelt = std::any_of(unknown.begin(), unknown.end(), [&](const NamedAttr* attr) {
+      return may_mean(*attr, field);
+    });
+    if (!field.required || given[i] != nullptr || misspelt) continue;
     problems.push_back(Diagnostic::error("attribute " + field.name.str() + " (" +
                                              field.type_text() + ") is missing; it has no default",
                                          span)

@@ -274,7 +274,8 @@ TypeRef Inferencer::call_value(const Call* call, const TypeRef& callee, size_t f
       solver_.give_up(known);
     }
     std::optional<Diagnostic> wrong;  // one for all arguments that do not fit
-    for (size_t i = 0; i < args.size() && i < func->params().size(); ++i) {
+    // With an argument too many or too few, nobody knows which one belongs to which parameter.
+    for (size_t i = 0; i < args.size() && args.size() == func->params().size(); ++i) {
       const TypeRef& param = func->params()[i];
       if (param == types[i]) continue;
       Span arg_span = use_span(args[i].get(), call);

@@ -150,7 +150,50 @@ Range find(const Expr* user, size_t operand, const Text& text) {
   }
 }
 
+/// The text of an expression, read again.
+struct Read {
+  std::shared_ptr<const Source> source;  // null: it has no text
+  size_t begin = 0;
+  Text text;
+
+  explicit Read(Span span)
+      : source(span.known() ? SourceMap::find(span) : nullptr),
+        begin(source == nullptr ? 0 : span.begin() - source->base()),
+        text(source == nullptr ? std::string_view() : source->text().substr(begin, span.length())) {
+  }
+  Span span(const Range& range) const {
+    const size_t from = text[range.begin].begin;
+    return source->span(begin + from, text[range.end - 1].end - from);
+  }
+};
+
+// The value of `name=value` among the arguments of a call.
+Range attribute_in(const Text& text, std::string_view all, std::string_view name) {
+  if (text.size() == 0 || !text.is(text.size() - 1, Tok::kRParen)) return {};
+  const size_t end = text.size() - 1;
+  size_t open = end;
+  for (size_t i = 0; i < text.size(); i = text.skip(i)) {
+    if (text.is(i, Tok::kLParen)) open = i;
+  }
+  for (size_t at = open + 1; at < end;) {
+    const size_t comma = text.find(at, Tok::kComma, end);
+    const Token& word = text[at];
+    const bool named =
+        text.is(at + 1, Tok::kAssign) && all.substr(word.begin, word.end - word.begin) == name;
+    if (named && at + 2 < comma) return {at + 2, comma};
+    at = comma + 1;
+  }
+  return {};
+}
+
 }  // namespace
+
+Span place_of_attribute(const Call* call, std::string_view name) {
+  const Read read(call->span());
+  if (read.source == nullptr) return call->span();
+  const Range range = attribute_in(read.text, read.source->text().substr(read.begin), name);
+  return range.begin == range.end ? call->span() : read.span(range);
+}
 
 Span place_of(const Expr* user, size_t operand) {
   const Expr* expr = user->operands()[operand].get();
@@ -158,11 +201,8 @@ Span place_of(const Expr* user, size_t operand) {
   if (whole == expr->span() && !expr->is<Var>() && !expr->is<Op>() && !expr->is<Constructor>()) {
     return whole;
   }
-  std::shared_ptr<const Source> source =
-      user->span().known() ? SourceMap::find(user->span()) : nullptr;
-  if (source == nullptr) return whole;
-  size_t begin = user->span().begin() - source->base();
-  Text text(source->text().substr(begin, user->span().length()));
+  const Read read(user->span());
+  const Text& text = read.text;
   if (text.size() == 0) return whole;
   bool call = user->is<Call>();
   // References, tuples and projections have no callee among their operands.
@@ -175,7 +215,7 @@ Span place_of(const Expr* user, size_t operand) {
   if (range.end != range.begin + 1 || range.end > text.size()) return whole;  // more than a name
   const Token& token = text[range.begin];
   bool name = token.is(Tok::kLocal) || token.is(Tok::kGlobal) || token.is(Tok::kIdent);
-  return name ? source->span(begin + token.begin, token.end - token.begin) : whole;
+  return name ? read.span(range) : whole;
 }
 
 }  // namespace relay::inference

@@ -160,11 +160,23 @@ namespace {
     float_relation() != nullptr && projection_relation() != nullptr;
 }
 
+// The place of an error. The message of a relation about an attribute begins with the attribute's
+// name, so the error stands at the attribute's value; others stand at the call.
+static Span place_in(const Constraint& c, std::string_view message) {
+  if (c.call == nullptr || !c.attrs) return c.span;
+  const std::string_view word = message.substr(0, message.find_first_of(" =:"));
+  for (const AttrField& field : c.attrs->schema().fields) {
+    if (field.name.view() == word) return place_of_attribute(c.call, word);
+  }
+  return c.span;
+}
+
 Outcome Constraints::fail(const Constraint& c, std::string message,
                           const std::vector<DiagnosticNote>& notes) {
   Name name = c.op != nullptr ? c.op->name() : c.relation->name;
+  const Span place = place_in(c, message);
   if (c.relation != projection_relation()) message = under_name(name, std::move(message));
-  Diagnostic diagnostic = Diagnostic::error(std::move(message), c.span);
+  Diagnostic diagnostic = Diagnostic::error(std::move(message), place);
   diagnostic.of_rule(std::exchange(rule_, "T2"));
   note_origins(c, diagnostic);
   for (const DiagnosticNote& note : notes) diagnostic.notes.push_back(note);

@@ -77,23 +77,25 @@ std::optional<Substitution> types_at(const FuncType* scheme, const Call* call,
   return types;
 }
 
-/// The type of a function that nobody annotated, as a call has its arguments. Null if its text says
-/// anything of its parameters.
+/// The type of a function as a call has its arguments, where its text says nothing of a parameter.
+/// Null if an argument does not fit what the text says.
 TypeRef type_as_called(const Function* function, const Call* call,
                        const std::function<TypeRef(const TypeRef&)>& literals) {
   const auto& params = function->params();
-  const bool open = function->type_params().empty() && params.size() == call->args().size() &&
-                    std::none_of(params.begin(), params.end(), [](const VarRef& param) {
-                      return static_cast<bool>(param->annotation());
-                    });
-  if (!open) return {};
+  if (!function->type_params().empty() || params.size() != call->args().size()) return {};
   const std::function<Dim(Dim)> number = [](Dim d) { return d.is_int() ? d : Dim::any(); };
+  Solver solver;
   std::vector<TypeRef> types;
-  for (const ExprRef& arg : call->args()) {
+  for (size_t i = 0; i < params.size(); ++i) {
+    const ExprRef& arg = call->args()[i];
     TypeRef type = arg->type() == nullptr ? TypeRef() : TypeRef(arg->type());
     if (!type || type->has_binder()) return {};
     type = map_type(type, literals, number);
     if (type->has_type_var() || type->has_incomplete()) return {};
+    if (const TypeRef& said = params[i]->annotation()) {
+      if (said->has_incomplete() || !solver.unify(said, type)) return {};
+      type = said;
+    }
     types.push_back(std::move(type));
   }
   return FuncType::make(std::move(types), IncompleteType::hole());
@@ -174,6 +176,33 @@ void add_path(Diagnostic& diagnostic, size_t count,
   notes.insert(notes.end(), helps.begin(), helps.end());
 }
 
+// An instance by itself, with the dimensions that its callers name.
+static Module::FunctionEntry nameless(const FunctionRef& instance,
+                                      const std::vector<TypeVarRef>& names) {
+  const auto& params = instance->params();
+  const auto& where = instance->constraints();
+  return {Name(),
+          make_function({params.begin(), params.end()}, instance->body(), instance->ret_type(),
+                        names, {where.begin(), where.end()}, instance->attrs(), instance->span())};
+}
+
+// The first error in an instance of a function whose calls of itself are calls of the instance;
+// none if only these calls are wrong.
+static std::optional<Diagnostic> error_of_itself(const Context& context, const GlobalVar* name,
+                                                 const FunctionRef& instance) {
+  Context apart(context.module);
+  apart.signatures = context.signatures;
+  apart.explained = kMaxExplained;
+  const Module::FunctionEntry entry{name->name(), instance};
+  const Module::FunctionEntry* group[] = {&entry};
+  Inferencer(apart, Nodes::kOwn).infer_group(group, false);
+  for (const Diagnostic& found : apart.sink.diagnostics()) {
+    if (found.severity != Severity::kError) continue;
+    return found.span == instance->span() ? std::nullopt : std::optional(found);
+  }
+  return std::nullopt;
+}
+
 void Inferencer::explain_call(const Constraints::FailedCall& failed, Diagnostic& diagnostic) {
   const Call* call = failed.call;
   std::vector<DiagnosticNote> path;  // outermost first
@@ -199,12 +228,19 @@ void Inferencer::explain_call(const Constraints::FailedCall& failed, Diagnostic&
       if (function == nullptr && callee->is<Var>())
         function = bound_function(root, static_cast<const Var*>(callee));
     }
-    if (const auto* global = callee->as<GlobalVar>())
-      function = context_.module.function(global->name());
-    const FuncType* scheme = scheme_type(callee);
+    const auto* global = callee->as<GlobalVar>();
+    if (global != nullptr) function = context_.module.function(global->name());
+    const auto* scheme = callee->type() == nullptr ? nullptr : callee->type()->as<FuncType>();
     if (function == nullptr || scheme == nullptr) return;
     if (function->params().size() != scheme->params().size()) return;
     if (std::find(seen.begin(), seen.end(), function) != seen.end()) {
+      if (function == seen.back() && global != nullptr) {
+        if (std::optional<Diagnostic> own = error_of_itself(context_, global, kept.back())) {
+          diagnostic = std::move(*own);
+          add_path(diagnostic, path.size(), [&](size_t i) { return path[path.size() - 1 - i]; });
+          return;
+        }
+      }
       diagnostic = std::move(original);  // a function that calls itself: there is no end
       blame_operator(failed, seen[0], diagnostic);
       return;
@@ -220,12 +256,7 @@ void Inferencer::explain_call(const Constraints::FailedCall& failed, Diagnostic&
       types.emplace();
     }
     FunctionRef instance = instantiate_function(function, scheme, *types, false);
-    const auto& params = instance->params();
-    const auto& where = instance->constraints();
-    Module::FunctionEntry alone{
-        Name(),
-        make_function({params.begin(), params.end()}, instance->body(), instance->ret_type(), names,
-                      {where.begin(), where.end()}, instance->attrs(), instance->span())};
+    const Module::FunctionEntry alone = nameless(instance, names);
     const Module::FunctionEntry* group[] = {&alone};
     Inferencer inner(context_, Nodes::kOwn);
     inner.nested_ = true;
