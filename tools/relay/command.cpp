@@ -199,7 +199,12 @@ Module read_program(const std::string& path, bool typed, NamedArrays* params) {
 void check_program(Module& module, const std::string& path) {
   Progress progress("checking " + path);
   std::vector<Diagnostic> warnings;
-  require_typed(module, &warnings);
+  // The parser makes well-formed modules only.
+  if (is_onnx_path(path)) {
+    require_typed(module, &warnings);
+  } else {
+    infer_types_or_throw(module, &warnings);
+  }
   report(warnings);
   if (std::vector<Diagnostic> errors = check_instances(module); !errors.empty()) {
     throw Error(std::move(errors));
