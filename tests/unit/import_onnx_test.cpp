@@ -156,6 +156,54 @@ TEST(ImportOnnx, PadsThatAreTurnedAround) {
             "(Tensor[(4, 10), float32], Tensor[(1, 0, 0, 5), float32])");
 }
 
+// `ops` applied to the extents of x (n, m) as floats, then a cast: what a result of that shape has.
+std::string shape_by_floats(std::vector<Proto> ops, double factor = 2) {
+  std::vector<Proto> nodes{onnx_node("Shape", {"x"}, {"s"}),
+                           onnx_node("Cast", {"s"}, {"f"}, {onnx_int_attr("to", kOnnxFloat)})};
+  nodes.insert(nodes.end(), ops.begin(), ops.end());
+  nodes.push_back(onnx_node("Cast", {"g"}, {"t"}, {onnx_int_attr("to", kOnnxInt64)}));
+  nodes.push_back(onnx_node("ConstantOfShape", {"t"}, {"y"}));
+  Proto graph = onnx_graph(nodes, {onnx_value("x", kOnnxFloat, {kN, std::string("m")})},
+                           {onnx_value("y", kOnnxFloat, {})},
+                           {onnx_tensor<float>("c", kOnnxFloat, {}, {static_cast<float>(factor)}),
+                            onnx_tensor<float>("three", kOnnxFloat, {1}, {3}),
+                            onnx_tensor<float>("pair", kOnnxFloat, {2}, {1, 0.5})});
+  OnnxModel model = typed(onnx_model(graph, 17));
+  std::string text = signature(model);
+  Value y = run(model, {NDArray::zeros(Shape{5, 13}, kFloat32)});
+  return text.substr(text.find("-> ") + 3) + " " + shape_text(y.array().shape());
+}
+
+TEST(ImportOnnx, ExtentsByFloats) {
+  auto step = [](const char* op, const char* with, const char* from, const char* to) {
+    return onnx_node(op, {from, with}, {to});
+  };
+  auto one = [](const char* op, const char* from, const char* to) {
+    return onnx_node(op, {from}, {to});
+  };
+  EXPECT_EQ(shape_by_floats({step("Div", "c", "f", "d"), one("Ceil", "d", "g")}, 8),
+            "Tensor[(floordiv(n + 7, 8), floordiv(m + 7, 8)), float32] (1, 2)");
+  EXPECT_EQ(shape_by_floats({step("Mul", "c", "f", "d"), one("Floor", "d", "g")}, 1.5),
+            "Tensor[(floordiv(3 * n, 2), floordiv(3 * m, 2)), float32] (7, 19)");
+  EXPECT_EQ(shape_by_floats({step("Mul", "pair", "f", "g")}),
+            "Tensor[(n, floordiv(m, 2)), float32] (5, 6)");
+  EXPECT_EQ(shape_by_floats({step("Div", "three", "f", "d"), one("Ceil", "d", "e"),
+                             step("Mul", "three", "e", "g")}),
+            "Tensor[(3 * floordiv(n + 2, 3), 3 * floordiv(m + 2, 3)), float32] (6, 15)");
+  EXPECT_EQ(shape_by_floats({step("Sub", "c", "f", "d"), step("Mul", "pair", "d", "e"),
+                             step("Add", "c", "e", "g")},
+                            0.5),
+            "Tensor[(n, floordiv(m, 2)), float32] (5, 6)");
+  // Rounded thirds times three need not be what they were, and 1.1 is no short fraction.
+  EXPECT_EQ(shape_by_floats({step("Div", "three", "f", "d"), step("Mul", "three", "d", "e"),
+                             one("Ceil", "e", "g")}),
+            "Tensor[(?, ?), float32] (5, 13)");
+  EXPECT_EQ(shape_by_floats({step("Mul", "c", "f", "g")}, 1.1), "Tensor[(?, ?), float32] (5, 14)");
+  EXPECT_EQ(
+      shape_by_floats({onnx_node("Concat", {"f", "three"}, {"g"}, {onnx_int_attr("axis", 0)})}),
+      "Tensor[(n, m, 3), float32] (5, 13, 3)");
+}
+
 TEST(ImportOnnx, PadsToAnotherExtent) {
   // m - n elements are added, or taken away: there are m.
   Proto graph = onnx_graph(

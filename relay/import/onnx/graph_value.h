@@ -18,6 +18,14 @@ using Elements = std::vector<Dim>;
 
 struct ScaledSum;  // ops/scaled_sum.h
 
+/// A float that follows from extents: a term over a positive number.
+struct Fraction {
+  Dim numerator;
+  int64_t denominator = 1;
+};
+/// The longest list of them that is kept.
+inline constexpr size_t kMostFractions = 16;
+
 /// A value: a tensor with its type, a sequence whose length is known, or nothing (an input that is
 /// not given, an empty optional). A handle; copies are the same value.
 ///
@@ -53,6 +61,17 @@ class GraphValue {
     GraphValue result(std::make_shared<State>(*state_));
     result.state_->elements = std::move(elements);
     return result;
+  }
+
+  /// The same tensor of floats, whose elements are these, in order (fractions.h).
+  GraphValue of_fractions(std::vector<Fraction> fractions) const {
+    GraphValue result(std::make_shared<State>(*state_));
+    result.state_->fractions = std::make_shared<const std::vector<Fraction>>(std::move(fractions));
+    return result;
+  }
+  /// The list that `of_fractions` got, or null.
+  const std::vector<Fraction>* fractions() const {
+    return state_ ? state_->fractions.get() : nullptr;
   }
 
   /// The same tensor, whose elements are of an ONNX type that the dtype carries (narrow.h); 0 says
@@ -180,6 +199,7 @@ class GraphValue {
     int64_t parts_axis = 0;
     std::shared_ptr<const std::vector<std::string>> strings;
     std::shared_ptr<const std::vector<GraphValue>> text;
+    std::shared_ptr<const std::vector<Fraction>> fractions;
   };
   explicit GraphValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
 

@@ -7,6 +7,7 @@
 
 #include <relay/import/onnx/context.h>
 #include <relay/import/onnx/fold.h>
+#include <relay/import/onnx/fractions.h>
 #include <relay/import/onnx/narrow.h>
 #include <relay/import/onnx/strings.h>
 #include <relay/ir/result_names.h>
@@ -401,6 +402,7 @@ std::unique_ptr<Fork> Importer::convert_node(Scope& scope, const Node& node) {
   if (!results.fork) {
     keep_narrow_types(scope, node, results.values);
     keep_strings(scope, node, results.values);
+    keep_fractions(*this, scope, node, results.values);
     bind_outputs(scope, node, results.values);
   }
   span_ = outer;
