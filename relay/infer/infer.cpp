@@ -1,3 +1,4 @@
+#include <relay/infer/again.h>
 #include <relay/infer/infer.h>
 
 #include <algorithm>
@@ -204,14 +205,16 @@ class DataUses {
 /// True if everything in a function is typed, against the current signatures and data types. Global
 /// variables carry the signature that they were inferred against. Settled nodes are not looked
 /// into. Operators have their types in the registry: the node of one that is only called has none.
-bool up_to_date(const Function* function, const Context& context) {
+/// Without `past_operators`, a function that calls one is not up to date: whether it was typed as
+/// an entry, or in a group, does not show.
+bool up_to_date(const Function* function, const Context& context, bool past_operators) {
   DataUses data(context.module);
   PointerSet<Expr> seen;
   std::vector<const Expr*> stack{function};
   while (!stack.empty()) {
     const Expr* expr = stack.back();
     stack.pop_back();
-    if (expr->settled() || expr->is<Op>()) continue;
+    if (expr->settled() || (past_operators && expr->is<Op>())) continue;
     if (!expr->has_one_owner() && !seen.insert(expr)) continue;
     if (expr->type() == nullptr || !data.hold(expr)) return false;
     if (const auto* global = expr->as<GlobalVar>()) {
@@ -237,9 +240,9 @@ Members members_of(const Module& module, const std::vector<size_t>& group) {
   return members;
 }
 
-bool up_to_date(const Members& members, const Context& context) {
+bool up_to_date(const Members& members, const Context& context, bool past_operators) {
   return std::all_of(members.begin(), members.end(), [&](const Entry* member) {
-    return up_to_date(member->function.get(), context);
+    return up_to_date(member->function.get(), context, past_operators);
   });
 }
 
@@ -269,11 +272,14 @@ void report_group(Module& module, const std::vector<size_t>& group, bool is_entr
   for (Diagnostic& diagnostic : inner.sink.take()) context.sink.add(std::move(diagnostic));
 }
 
+/// How the functions of a group were typed before, as far as it is known.
+enum class Before : uint8_t { kUnknown, kAlike, kOtherwise };
+
 // Types a group: as it is, or, where its nodes have other types, copies that the module then has.
-void infer_group(Module& module, const std::vector<size_t>& group, bool is_entry,
+void infer_group(Module& module, const std::vector<size_t>& group, bool is_entry, Before before,
                  Context& context) {
   Members members = members_of(module, group);
-  if (up_to_date(members, context)) {
+  if (before != Before::kOtherwise && up_to_date(members, context, before == Before::kAlike)) {
     for (const Entry* member : members)
       context.signatures[member->name] = TypeRef(member->function->type());
     return;
@@ -303,18 +309,64 @@ std::unordered_set<Name> recursive_functions(const Module& module) {
 
 }  // namespace inference
 
-std::vector<Diagnostic> infer_types(Module& module) {
-  using namespace inference;
+namespace inference {
+namespace {
+
+/// The role in which a group is typed: the entry's variables are decided, those of others are
+/// parameters, and functions of one group are monomorphic to each other.
+std::vector<Name> role_of(const Module& module, const std::vector<size_t>& group, bool is_entry) {
+  std::vector<Name> role;
+  for (size_t i : group) role.push_back(module.functions()[i].name);
+  std::sort(role.begin(), role.end(),
+            [](const Name& a, const Name& b) { return a.str() < b.str(); });
+  if (is_entry) role.push_back(Name());
+  return role;
+}
+
+Before before(const InferredAs& known, const Module& module, const std::vector<size_t>& group,
+              const std::vector<Name>& role) {
+  bool all = true;
+  for (size_t i : group) {
+    auto found = known.roles.find(module.functions()[i].function);
+    if (found == known.roles.end()) {
+      all = false;
+    } else if (found->second != role) {
+      return Before::kOtherwise;
+    }
+  }
+  return all ? Before::kAlike : Before::kUnknown;
+}
+
+std::vector<Diagnostic> infer_all(Module& module, InferredAs* known) {
   Context context(module);
   check_types(module, context.sink);
   Groups groups(module);
   const Entry* entry = module.entry();
+  InferredAs now;
   for (const std::vector<size_t>& group : groups.groups()) {
     bool is_entry =
         group.size() == 1 && &module.functions()[group[0]] == entry && !groups.called(group[0]);
-    infer_group(module, group, is_entry, context);
+    if (known == nullptr) {
+      infer_group(module, group, is_entry, Before::kUnknown, context);
+      continue;
+    }
+    const std::vector<Name> role = role_of(module, group, is_entry);
+    infer_group(module, group, is_entry, before(*known, module, group, role), context);
+    for (size_t i : group) now.roles.emplace(module.functions()[i].function, role);
   }
+  if (known != nullptr) *known = std::move(now);
   return context.sink.take();
+}
+
+}  // namespace
+}  // namespace inference
+
+std::vector<Diagnostic> infer_types(Module& module) {
+  return inference::infer_all(module, nullptr);
+}
+
+std::vector<Diagnostic> infer_types_again(Module& module, InferredAs& known) {
+  return inference::infer_all(module, &known);
 }
 
 void infer_types_or_throw(Module& module, std::vector<Diagnostic>* warnings) {

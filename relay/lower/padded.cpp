@@ -20,7 +20,7 @@ constexpr int64_t kPlaneBytes = 24 << 10;  // most of the first cache
 constexpr int64_t kMostBytes = 256 << 10;  // rows that are wider than this stay where they are
 constexpr int64_t kMostTaps = 49;          // each is written out, for each row
 constexpr int64_t kMostSignalTaps = 128;   // the same of one row
-constexpr int64_t kMostStride = 16;        // columns of one remainder lie side by side in scratch
+constexpr int64_t kMostStride = 8;         // columns of one remainder lie side by side in scratch
 // Where extents are not known: results of a piece of a line, rows in registers, groups of a band.
 constexpr int64_t kOpenElements = 256, kOpenRows = 4, kOpenGroups = 8;
 constexpr int64_t kOpenSignal = 2048;  // elements of a piece of a line that is a plane
@@ -171,6 +171,15 @@ std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Acce
   return plane;
 }
 
+/// True if windows that step by more than 2 read the elements often enough for a copy to pay: it
+/// takes each element once, also those that dilation or steps leave out.
+bool reads_often(const Plane& plane) {
+  const int64_t step = plane.along.stride;
+  if (step <= 2) return true;
+  if (plane.down) return 3 * plane.taps() >= 4 * step * plane.down->stride;
+  return plane.taps() > (plane.along.leaves_data ? step : 2 * step);
+}
+
 /// The plane that the group's one fold slides over, if a copy of it pays: elements are read several
 /// times, and from where they are that takes masks or shuffles.
 std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Axis& lane) {
@@ -210,6 +219,7 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
   if (!pays || !plane->along.overlaps() || taps < 4 ||
       taps > (plane->down ? kMostTaps : kMostSignalTaps))
     return std::nullopt;
+  if (!reads_often(*plane)) return std::nullopt;
   plane->as_floats = float_sum(fold, plane->data, taps);
   return plane;
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <relay/infer/devices/devices.h>
-#include <relay/infer/infer.h>
+
 #include <relay/lsp/lint.h>
 #include <relay/parse/imports.h>
 #include <relay/parse/parse.h>
@@ -172,9 +172,13 @@ std::vector<const Placed*> Analysis::chunks_to_read() {
   for (const auto& [name, count] : defined_before_) {
     if (!defined_.contains(name)) changed.insert(name);
   }
-  auto is_new = [&](const Placed& placed) { return !parsed_.contains(placed.chunk.get()); };
+  // An error may come from the definition before, which has changed: it is looked for again.
+  auto is_new = [&](const Placed& placed) {
+    auto parsed = parsed_.find(placed.chunk.get());
+    return parsed == parsed_.end() || !parsed->second.good;
+  };
   for (const Placed& placed : chunks_) {
-    if (!is_new(placed)) continue;
+    if (parsed_.contains(placed.chunk.get())) continue;
     // Another definition of the same name is wrong because of it, or right again.
     for (const GlobalUse& use : placed.chunk->names.globals) {
       if (use.defines && defined_[use.name] > 1) changed.insert(use.name);
@@ -280,7 +284,7 @@ void Analysis::find_types() {
   for (const Module::FunctionEntry& entry : module_.functions()) {
     if (entry.function->type() != nullptr) typed.insert(entry.function.get());
   }
-  std::vector<Diagnostic> found = infer_types(module_);
+  std::vector<Diagnostic> found = infer_types_again(module_, inferred_);
   for (auto& [chunk, parsed] : parsed_) {
     for (Module::FunctionEntry& entry : parsed.functions) {
       const Function* now = module_.function(entry.name);
@@ -302,7 +306,13 @@ void Analysis::find_types() {
     auto batch = source == nullptr ? batches_.end() : batches_.find(source->base());
     const Chunk* chunk = batch == batches_.end() ? nullptr : batch->second.at(diagnostic.span);
     auto parsed = parsed_.find(chunk);
-    if (parsed != parsed_.end()) parsed->second.warnings.push_back(std::move(diagnostic));
+    if (parsed == parsed_.end()) continue;
+    std::vector<Diagnostic>& warnings = parsed->second.warnings;
+    // A function that is inferred in another role warns again.
+    const bool known = std::any_of(warnings.begin(), warnings.end(), [&](const Diagnostic& old) {
+      return old.span == diagnostic.span && old.message == diagnostic.message;
+    });
+    if (!known) warnings.push_back(std::move(diagnostic));
   }
 }
 

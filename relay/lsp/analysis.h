@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include <relay/infer/again.h>
 #include <relay/ir/module.h>
 #include <relay/lsp/chunk.h>
 #include <relay/lsp/lint.h>
@@ -129,6 +130,7 @@ class Analysis {
   std::vector<Diagnostic> type_errors_;
   std::vector<Diagnostic> deep_errors_;
   Module module_;
+  InferredAs inferred_;  // what its functions were typed as
   std::vector<Finding> findings_;
   LintFinder lints_;
 };

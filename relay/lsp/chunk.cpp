@@ -110,6 +110,7 @@ std::vector<Piece> cut_again(std::string_view text, std::span<const Piece> befor
                        [](size_t at, const Piece& piece) { return at < piece.begin; });
   if (touched - before.begin() > 2) {
     pieces.assign(before.begin(), touched - 2);
+    pieces.back().end = text.size();
     lexer.seek((touched - 2)->begin);
   }
   Token token = lexer.next();
@@ -132,7 +133,8 @@ std::vector<Piece> cut_again(std::string_view text, std::span<const Piece> befor
     }
     pieces.back().end = begin;
     pieces.push_back({begin, text.size(), data});
-    if (begin < change.end) continue;
+    // A text of one piece may not have been cut at all.
+    if (before.size() < 2 || begin < change.end) continue;
     // Where a piece began behind the change before, all that follows is as it was.
     const size_t old_begin = begin - change.end + change.old_end;
     const auto old =

@@ -106,3 +106,10 @@ def test_numbers_of_python_keep_their_limits():
     for value in (2**31, -(2**31) - 1):
         with pytest.raises(OverflowError, match="does not fit int32"):
             rnp.asarray(value)
+
+
+def test_an_integer_beyond_a_float_is_refused_eager_and_traced() -> None:
+    x = rnp.ones((2,), dtype="float16")
+    for add in (lambda x: x + 70000, relay.function(lambda x: x + 70000)):
+        with pytest.raises(OverflowError, match="70000.* does not fit float16"):
+            add(x)

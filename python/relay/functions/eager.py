@@ -106,13 +106,14 @@ def hashable(value: Any) -> Any:
 
 
 def beside(value: Any, array: Array) -> Array:
-    """A number of Python in the dtype that it has beside an array."""
+    """A number of Python in the dtype that it has beside an array. Raises OverflowError for an integer beyond its range."""
     kind = kind_of_scalar(value)
     dtype = array.dtype if can_hold(array.dtype, kind) else default_of(kind)
     with np.errstate(over="ignore"):  # a float beyond the range is infinite
-        if dtype == "bfloat16":
-            return Array(NDArray(np.asarray(value, "float32")).astype("bfloat16"), array.weak)
-        return Array(np.asarray(value, dtype=dtype.name), array.weak)
+        made = np.asarray(value, dtype="float32" if dtype == "bfloat16" else dtype.name)
+    if kind == "int" and dtype.kind == "float" and not np.isfinite(made):
+        raise OverflowError(f"{value} does not fit {dtype}")
+    return Array(NDArray(made).astype("bfloat16") if dtype == "bfloat16" else made, array.weak)
 
 
 def operation(fn: F, numbers: bool = False) -> F:

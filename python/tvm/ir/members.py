@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -187,12 +188,22 @@ def with_short_floats(thing: Any) -> Any:
     return with_functions(thing, lambda function: _relay.rewrite(function, _short_floats))
 
 
+def _short(value: Any) -> Any:
+    """The float32 of a float. Whole numbers, which a limit of integers may be, and numbers beyond its range stay."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_short(part) for part in value)
+    if not isinstance(value, float) or value.is_integer():
+        return value
+    with np.errstate(over="ignore"):
+        short = float(np.float32(value))
+    return short if math.isfinite(short) else value
+
+
 def _short_floats(node: Expr) -> Expr | None:
     if not isinstance(node, _relay.Call) or node.attrs is None:
         return None
     given = dict(node.attrs.items())
-    with np.errstate(over="ignore"):
-        short = {key: float(np.float32(value)) if isinstance(value, float) else value for key, value in given.items()}
+    short = {key: _short(value) for key, value in given.items()}
     if all(short[key] is value or short[key] == value for key, value in given.items()):
         return None
     return _relay.Call(node.op, node.args, Attrs(short, node.attrs.type_key), written_type_args(node) or None, node.span)

@@ -123,7 +123,10 @@ class OwnArray(NDArray):
         return self._memory.copy()
 
     def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
-        """An array of the same memory with another shape, and another dtype. Raises ValueError where the memory has fewer bytes."""
+        """An array of the same memory with another shape, and another dtype. Raises ValueError where the memory has
+        fewer bytes or gaps."""
+        if not self._memory.flags.c_contiguous:
+            raise ValueError("a view of another shape needs an array whose elements lie side by side")
         kind = np.dtype(dtype if dtype is not None else self._memory.dtype)
         bytes_needed = math.prod(shape) * kind.itemsize
         memory = self._memory.reshape(-1).view(np.uint8)

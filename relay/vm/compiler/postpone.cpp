@@ -34,6 +34,22 @@ bool may_share_value(const Type* a, const Type* b) {
   return !(function && (left != nullptr || right != nullptr));
 }
 
+// True for what is so large that computing it takes longer than running a graph: until it is
+// written, what the reference held has to stay beside it.
+bool keeps_memory(const Type* type) {
+  constexpr int64_t kMostElements = int64_t{1} << 14;
+  const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
+  if (tensor == nullptr) return false;
+  if (!tensor->has_rank()) return true;
+  int64_t elements = 1;
+  for (Dim dim : tensor->dims()) {
+    if (!dim.is_int() || dim.as_int() > kMostElements) return true;
+    elements *= dim.as_int();
+    if (elements > kMostElements) return true;
+  }
+  return false;
+}
+
 const Type* content_type(const Expr* reference) {
   const auto* type = reference->type()->as<RefType>();
   return type == nullptr ? nullptr : type->value().get();
@@ -54,7 +70,11 @@ void FunctionCompiler::write_reference(uint32_t node, uint32_t reference) {
 void FunctionCompiler::postpone(Postponed later) {
   constexpr size_t kMost = 64;  // each read of a reference looks at all of them
   if (unit_->postponed.size() == kMost) run_graph();
+  const bool keeps_much =
+      later.reference != kNone &&
+      keeps_memory(content_type(regions_.expr(later.node)->operands()[0].get()));
   unit_->postponed.push_back(std::move(later));
+  if (keeps_much) run_graph();
 }
 
 bool FunctionCompiler::postpone_closure(uint32_t node, const std::vector<Known>& captures) {

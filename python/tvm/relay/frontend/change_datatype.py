@@ -5,7 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import relay as _relay
-from relay import Attrs, BaseType, Call, Constant, Expr, Function, TensorType, Type, Var
+from relay import (
+    Attrs,
+    BaseType,
+    Call,
+    Clause,
+    Constant,
+    Expr,
+    Function,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    TensorType,
+    Type,
+    Var,
+)
 from relay.type_functor import TypeMutator
 
 from ..transform import function_pass
@@ -63,6 +79,24 @@ class ChangeDatatype(_relay.ExprMutator):
         if not named:
             return made
         return Call(made.op, made.args, Attrs({**dict(made.attrs.items()), **named}, made.attrs.type_key), None, made.span)
+
+    def visit_match(self, match: Match) -> Expr:
+        """The match with variables of the other dtype in its patterns."""
+        made = super().visit_match(match)
+        if not isinstance(made, Match):
+            return made
+        return Match(made.data, [Clause(self._pattern(clause.lhs), clause.rhs) for clause in made.clauses], made.complete, made.span)
+
+    def _pattern(self, pattern: Pattern) -> Pattern:
+        if isinstance(pattern, PatternVar):
+            var = self.visit(pattern.var)
+            assert isinstance(var, Var)
+            return PatternVar(var)
+        if isinstance(pattern, PatternConstructor):
+            return PatternConstructor(pattern.constructor, [self._pattern(part) for part in pattern.patterns])
+        if isinstance(pattern, PatternTuple):
+            return PatternTuple([self._pattern(part) for part in pattern.patterns])
+        return pattern
 
     def visit_function(self, fn: Function) -> Expr:
         """The function with the result's type in the other dtype."""
