@@ -199,6 +199,13 @@ TEST(ImportOnnx, ExtentsByFloats) {
                              one("Ceil", "e", "g")}),
             "Tensor[(?, ?), float32] (5, 13)");
   EXPECT_EQ(shape_by_floats({step("Mul", "c", "f", "g")}, 1.1), "Tensor[(?, ?), float32] (5, 14)");
+  // Floats do not hold 147 times an extent, so that what comes out may be another integer.
+  EXPECT_EQ(
+      shape_by_floats(
+          {step("Mul", "c", "f", "d"), step("Div", "three", "d", "e"), one("Ceil", "e", "g")}, 147),
+      "Tensor[(?, ?), float32] (245, 637)");
+  EXPECT_EQ(shape_by_floats({step("Mul", "c", "f", "g")}, 16),
+            "Tensor[(16 * n, 16 * m), float32] (80, 208)");
   EXPECT_EQ(
       shape_by_floats({onnx_node("Concat", {"f", "three"}, {"g"}, {onnx_int_attr("axis", 0)})}),
       "Tensor[(n, m, 3), float32] (5, 13, 3)");

@@ -4,19 +4,47 @@
 #include <cmath>
 #include <optional>
 
+#include <relay/support/error.h>
+
 namespace relay::onnx {
 namespace {
 
 using Fractions = std::vector<Fraction>;
 
-// Small enough that floats of fractions of any extent below 2^20 are exact, or round to the side of
-// the next integer that the fraction is on.
+// Small enough that floats of fractions are exact, or round to the side of the next integer that
+// the fraction is on; numerators are looked at where extents are in them (`is_exact`).
 constexpr int64_t kMostNumerator = 256;
 constexpr int64_t kMostDenominator = 4096;
 constexpr int64_t kMostExact = 16;
 constexpr int kMostPower = 12;
 
 bool is_power_of_two(int64_t value) { return (value & (value - 1)) == 0; }
+
+// True if a float32 holds the numerator of a fraction while extents are below 2^20: then a quotient
+// is exact, or rounds to the side of the next integer that it is on. Looked at where extents are
+// least and greatest.
+bool is_exact(Dim numerator) {
+  constexpr int64_t kMost = int64_t{1} << 24, kExtent = int64_t{1} << 20;
+  constexpr size_t kMostAtoms = 4;
+  std::vector<Dim> atoms;
+  for_each_atom(numerator, [&](Dim atom) {
+    if (std::find(atoms.begin(), atoms.end(), atom) == atoms.end()) atoms.push_back(atom);
+  });
+  if (atoms.size() > kMostAtoms) return false;
+  for (size_t corner = 0; corner < size_t{1} << atoms.size(); ++corner) {
+    Dim value = substitute(numerator, [&](Dim atom) {
+      auto at = std::find(atoms.begin(), atoms.end(), atom) - atoms.begin();
+      return (corner >> at & 1) != 0 ? Dim(kExtent) : Dim(1);
+    });
+    if (!value.is_int() || std::abs(value.as_int()) > kMost) return false;
+  }
+  return true;
+}
+
+bool all_exact(const Fractions& all) {
+  return std::all_of(all.begin(), all.end(),
+                     [](const Fraction& each) { return is_exact(each.numerator); });
+}
 
 // A number as p / 2^k; nothing where p would be large.
 std::optional<Fraction> as_fraction(double value) {
@@ -145,8 +173,12 @@ void keep_cast(const Importer& importer, const Scope& scope, const Node& node, c
     std::optional<Fractions> all = x.dtype().is_float() ? fractions_of(x) : of_integers(x);
     bool open = all && std::any_of(all->begin(), all->end(),
                                    [](const Fraction& each) { return !each.numerator.is_int(); });
-    if (open) result = result.of_fractions(*all);
-  } else if (result.dtype().is_integer() && x.fractions() != nullptr && !result.elements()) {
+    if (open && all_exact(*all)) result = result.of_fractions(*all);
+    return;
+  }
+  // What a narrow integer does not hold is another number.
+  const bool holds = (result.dtype() == kInt64 || result.dtype() == kInt32) && result.narrow() == 0;
+  if (holds && x.fractions() != nullptr && !result.elements()) {
     std::optional<Elements> elements = as_integers(*x.fractions());
     if (elements) result = result.knowing(std::move(*elements));
   }
@@ -170,8 +202,8 @@ std::optional<Fractions> joined(const Scope& scope, const Node& node) {
 
 }  // namespace
 
-void keep_fractions(const Importer& importer, const Scope& scope, const Node& node,
-                    std::vector<GraphValue>& results) {
+static void keep_known(const Importer& importer, const Scope& scope, const Node& node,
+                       std::vector<GraphValue>& results) {
   if (!node.domain.empty() || results.size() != 1 || !results[0].is_tensor()) return;
   if (node.inputs.empty() || node.inputs[0].empty()) return;
   GraphValue& result = results[0];
@@ -192,7 +224,16 @@ void keep_fractions(const Importer& importer, const Scope& scope, const Node& no
   }
   // Two lists may have been broadcast to a matrix.
   bool fits = all && relay::product(result.dims()).is_int(static_cast<int64_t>(all->size()));
-  if (fits) result = result.of_fractions(std::move(*all));
+  if (fits && all_exact(*all)) result = result.of_fractions(std::move(*all));
+}
+
+void keep_fractions(const Importer& importer, const Scope& scope, const Node& node,
+                    std::vector<GraphValue>& results) {
+  try {
+    keep_known(importer, scope, node, results);
+  } catch (const Error&) {
+    // Numbers or terms beyond what a Dim holds are not known.
+  }
 }
 
 }  // namespace relay::onnx
