@@ -85,8 +85,8 @@ def _difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A number that is the same for what `structural_equal` calls equal."""
-    return _relay.structural_hash(with_short_floats(with_result_types(node)), map_free_vars)
+    """A number that is the same for what `structural_equal` calls equal, but for result types that one side has written and the other inferred."""
+    return _relay.structural_hash(with_short_floats(node) if isinstance(node, (Expr, IRModule)) else node, map_free_vars)
 
 
 # The version of the JSON documents below; another one is refused.
