@@ -73,7 +73,7 @@ def test_every_diagnostic_has_a_known_code(folder):
     assert without == []
 
 
-@pytest.mark.parametrize("folder, least", [("errors/newcomer", 60), ("errors/outsider", 60), ("errors/visitor", 34)])
+@pytest.mark.parametrize("folder, least", [("errors/newcomer", 60), ("errors/outsider", 60), ("errors/visitor", 34), ("errors/stranger", 56)])
 def test_wrong_programs_give_one_error_each(folder, least):
     paths = programs(folder)
     assert len(paths) >= least
