@@ -16,10 +16,7 @@ struct InferredAs {
       return std::hash<const Function*>()(function.get());
     }
   };
-  struct Equal {
-    bool operator()(const FunctionRef& a, const FunctionRef& b) const { return a.get() == b.get(); }
-  };
-  std::unordered_map<FunctionRef, std::vector<Name>, Hash, Equal> roles;
+  std::unordered_map<FunctionRef, std::vector<Name>, Hash> roles;
 };
 
 /// Like `infer_types`. Functions that `known` has, with the same role and signatures around them,

@@ -10,9 +10,10 @@
 namespace relay {
 
 /// Infers and checks the whole module: publishes a type on every node (`Expr::type`) and the type
-/// or scheme of every global function on it. Functions already inferred against the same global
-/// signatures are not visited again. Reports all problems, warnings too (clauses that can never
-/// run, …); the module is well typed if none is an error.
+/// or scheme of every global function on it. Functions that call no operator are not visited again
+/// while global signatures are the same; `infer_types_again` (again.h) leaves all such functions
+/// alone. Reports all problems, warnings too (clauses that can never run, …); the module is well
+/// typed if none is an error.
 ///
 /// Nodes may be shared with other modules, which other threads use and type meanwhile. A function
 /// gets all its types at once or, if something is wrong, none; the type of a node never changes. So
