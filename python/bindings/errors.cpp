@@ -3,6 +3,7 @@
 #include <bindings/callbacks.h>
 #include <bindings/errors.h>
 
+#include <relay/import/onnx/import.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/machine.h>
 
@@ -117,8 +118,9 @@ void raise(PyObject* type, const Error& error) {
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(reason.ptr())), reason.ptr());
       return;
     }
-    nb::object exception = nb::borrow(type)(render(error.diagnostics()));
-    exception.attr("diagnostics") = objects_of(error.diagnostics());
+    const std::vector<Diagnostic> diagnostics = with_onnx_nodes(error.diagnostics());
+    nb::object exception = nb::borrow(type)(render(diagnostics));
+    exception.attr("diagnostics") = objects_of(diagnostics);
     if (reason.is_valid()) PyException_SetCause(exception.ptr(), reason.release().ptr());
     PyErr_SetObject(type, exception.ptr());
   } catch (nb::python_error& failure) {

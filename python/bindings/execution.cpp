@@ -18,6 +18,7 @@
 #include <relay/runtime/hand_over.h>
 #include <relay/runtime/params.h>
 #include <relay/runtime/typed_closure.h>
+#include <relay/support/suggest.h>
 #include <relay/transform/pass_context.h>
 #include <relay/transform/program.h>
 #include <relay/vm/compiler/compile.h>
@@ -77,6 +78,14 @@ std::string signature_of(const vm::Entry& entry) {
   for (size_t i = 0; i < params.size(); ++i)
     text += (i > 0 ? ", " : "") + params[i].what + ": " + params[i].text;
   return text + ")";
+}
+
+/// The message that no parameter has a name, with those that are meant or that there are.
+std::string no_parameter(const vm::Entry& entry, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& param : entry.params.parts) names.push_back(param.what);
+  const std::string guess = did_you_mean_or_has(name, names);
+  return "@" + entry.name + " has no parameter " + name + (guess.empty() ? "" : "; " + guess);
 }
 
 /// Memory of an argument, and true if results may be written over it.
@@ -149,7 +158,7 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
       i = k;
       ++count;
     }
-    if (count == 0) throw nb::type_error((signature() + " has no parameter " + name).c_str());
+    if (count == 0) throw nb::type_error(no_parameter(entry, name).c_str());
     if (count > 1) {
       throw nb::type_error((signature() + " has " + std::to_string(count) + " parameters named " +
                             name + ": give them by position")
@@ -160,7 +169,8 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
   }
   for (size_t i = 0; i < params.size(); ++i) {
     if (!values[i])
-      throw nb::type_error((signature() + " needs a value for " + params[i].what).c_str());
+      throw nb::type_error(
+          ("@" + entry.name + " needs a value for " + params[i].what + ": " + params[i].text).c_str());
   }
   if (!donated.empty()) refuse_shared_gifts(entry, values, donated);
   return values;
@@ -225,8 +235,7 @@ std::vector<bool> donated_parameters(nb::handle given, const vm::Entry& entry) {
         donated[i] = found = true;
       }
       if (!found)
-        throw nb::value_error(
-            ("donate: " + signature_of(entry) + " has no parameter " + name).c_str());
+        throw nb::value_error(("donate: " + no_parameter(entry, name)).c_str());
     } else if (!PyBool_Check(item.ptr()) && nb::try_cast(item, position)) {
       if (position < 0 || position >= static_cast<int64_t>(params.size())) {
         throw nb::value_error(("donate: " + signature_of(entry) + " has no parameter at position " +

@@ -393,14 +393,15 @@ NDArray TensorReader::read_file(bool inside) {
     cursor_.move_to(end);
   }
   if (path.empty()) throw Error("expected the name of a .npy or .npz file after @");
-  const size_t colon = path.rfind(':');
+  // Names of arrays may hold colons, as TensorFlow's do, so the first one ends the file's name.
+  constexpr std::string_view kArchive = ".npz";
   std::string member;
-  if (colon != std::string::npos && path.find(".npz") != std::string::npos &&
-      colon > path.rfind(".npz")) {
-    member = path.substr(colon + 1);
-    path.resize(colon);
+  if (size_t end = path.find(".npz:"); end != std::string::npos) {
+    end += kArchive.size();
+    member = path.substr(end + 1);
+    path.resize(end);
   }
-  if (!path.ends_with(".npz")) return read_npy(path);
+  if (!path.ends_with(kArchive)) return read_npy(path);
   NpzReader archive(path);
   if (!member.empty()) return archive.read(member);
   const std::vector<std::string> names = archive.names();

@@ -14,7 +14,12 @@ namespace relay {
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& candidates,
                          std::string_view before = {}, std::string_view after = {});
 
-/// Adds the same text to a diagnostic as a help, unless it is empty.
+/// The same, or "it has a, b and c" if none is near: the first of them, and how many others there
+/// are. Empty without candidates.
+std::string did_you_mean_or_has(const std::string& name, const std::vector<std::string>& candidates,
+                                std::string_view before = {}, std::string_view after = {});
+
+/// Adds the text of `did_you_mean` to a diagnostic as a help, unless it is empty.
 void suggest(Diagnostic& diagnostic, const std::string& name,
              const std::vector<std::string>& candidates, std::string_view before = {},
              std::string_view after = {});

@@ -367,7 +367,7 @@ def test_a_dimension_that_a_model_does_not_have(tmp_path: Path) -> None:
     server = Server(tmp_path, {"rows": ROWS}, "--batch", "batch")
     code, errors = server.stop()
     assert code == 0 and errors == (
-        "note: rows: x is (n, 4) and does not have the dimension batch once: requests cannot be batched along it; its requests run one by one\n"
+        "note: rows: its requests run one by one: x is (n, 4) and does not have the dimension batch once: requests cannot be batched along it\n"
     )
 
 
@@ -376,7 +376,7 @@ def test_rows_that_depend_on_others_are_not_batched(tmp_path: Path) -> None:
     assert server.infer("mixed", tensor("x", "FP32", X))[0] == 200
     code, errors = server.stop()
     assert code == 0 and errors == (
-        "note: mixed: output_0 of mixed: the result of a row depends on others along n, so requests cannot be batched; its requests run one by one\n"
+        "note: mixed: its requests run one by one: output_0 of mixed: the result of a row depends on others along n, so requests cannot be batched\n"
     )
 
 

@@ -286,6 +286,16 @@ TEST(ImportOnnx, NamesThatCanBeOneThingOnly) {
                   onnx_value("now", kOnnxFloat, {m, int64_t{2}}),
                   onnx_value("mask", kOnnxFloat, {int64_t{1}, std::string("total")})},
                  {onnx_value("y", kOnnxFloat, {})}));
+  // A view of n rows of m elements as n rows of two: what both have in common says nothing.
+  Proto view = onnx_model(onnx_graph({onnx_node("Shape", {"x"}, {"s"}, {onnx_int_attr("end", 1)}),
+                                      onnx_node("Concat", {"s", "two"}, {"shape"},
+                                                {onnx_int_attr("axis", 0)}),
+                                      onnx_node("Reshape", {"x", "shape"}, {"y"})},
+                                     {onnx_value("x", kOnnxFloat, {kN, m, int64_t{6}})},
+                                     {onnx_value("y", kOnnxFloat, {})},
+                                     {onnx_ints("two", {2, 6})}));
+  EXPECT_EQ(signature(typed(view)),
+            "fn (Tensor[(n, 2, 6), float32]) -> Tensor[(n, 2, 6), float32]");
   // In which order a term is written follows from nothing here.
   std::string text = signature(typed(sum));
   size_t at = text.find("m + n");

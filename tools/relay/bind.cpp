@@ -236,7 +236,8 @@ class Binder {
                                               *argument.name + " (--arg " + option + ")");
     std::vector<std::string> names;
     for (size_t k = 0; k < parameters_.size(); ++k) names.push_back(parameters_.name(k));
-    suggest(diagnostic, *argument.name, names);
+    if (std::string text = did_you_mean_or_has(*argument.name, names); !text.empty())
+      diagnostic.help(std::move(text));
     throw Error(std::move(diagnostic));
   }
 

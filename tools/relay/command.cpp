@@ -35,6 +35,10 @@ void refuse_model(const std::string& name, std::string_view text) {
     throw Error(Diagnostic::error(name + " is a compiled model; this needs the program's text")
                     .help("`relay run` and `relay bench` take models"));
   }
+  if (name.ends_with(".rlx")) {
+    throw Error(Diagnostic::error(name + (text.empty() ? " is empty" : " is no compiled model"))
+                    .help("`relay compile` writes compiled models"));
+  }
   // The number of an ONNX model's format stands first, under a key that no text begins with.
   if (text.starts_with('\x08') || is_onnx_path(name)) {
     throw Error(Diagnostic::error(name + " looks like an ONNX model; this needs a program's text")

@@ -98,6 +98,72 @@ std::string option_guess(const CLI::App& app, const CLI::App& command) {
   return {};
 }
 
+void add_commands(CLI::App& app, Context& context) {
+  add_run(app, context);
+  add_bench(app, context);
+  add_compile(app, context);
+  add_show(app, context);
+  add_check(app, context);
+  add_import(app, context);
+  add_fmt(app, context);
+  add_print(app, context);
+  add_opt(app, context);
+  add_explain(app, context);
+  add_explain_program(app, context);
+  add_explore(app, context);
+  add_machine(app, context);
+  add_new_pass(app, context);
+  add_serve(app, context);
+  add_match(app, context);
+  add_reduce(app, context);
+  add_lsp(app, context);
+  add_repl(app, context);
+  add_ops(app, context);
+  add_completion(app, context);
+  add_doc(app, context);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::string no_command(const CLI::App& app, const std::string& name) {
+  const std::vector<std::string> names = command_names(app);
+  std::string message = "there is no command " + name + "; there are";
+  for (const std::string& other : names) message += " " + other;
+  const std::string guess = did_you_mean(name, names);
+  return guess.empty() ? message : message + "\nhelp: " + guess;
+}
+
+// The words of a command line, the last one first, as the parser takes them.
+std::vector<std::string> words_of(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 0; --i) {
+    std::string word = argv[i];
+    if (word.starts_with("--profile=")) word.replace(0, 10, "--profile-trace=");
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+// Help on a command, or on all of them without a topic.
+void print_help_on(CLI::App& app, const std::string& topic) {
+  const CLI::App* about = &app;
+  if (!topic.empty()) {
+    const std::vector<std::string> names = command_names(app);
+    if (std::find(names.begin(), names.end(), topic) == names.end())
+      throw UsageError(no_command(app, topic));
+    about = app.get_subcommand(topic);
+  }
+  // Not App::help(), which would print the help of `help`.
+  const std::string name = about == &app ? "relay" : "relay " + about->get_name();
+  print_help(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
+}
+
 /// While a command runs, signals that end the process remove the files that it is writing, and a
 /// file that may not grow any more is an error of writing it. Handlers that others have installed
 /// stay.
@@ -164,53 +230,13 @@ int run_command(int argc, const char* const* argv) {
       ->check(CLI::IsMember({"text", "json"}));
   app.fallthrough();
   Context context;
-  add_run(app, context);
-  add_bench(app, context);
-  add_compile(app, context);
-  add_show(app, context);
-  add_check(app, context);
-  add_import(app, context);
-  add_fmt(app, context);
-  add_print(app, context);
-  add_opt(app, context);
-  add_explain(app, context);
-  add_explain_program(app, context);
-  add_explore(app, context);
-  add_machine(app, context);
-  add_new_pass(app, context);
-  add_serve(app, context);
-  add_match(app, context);
-  add_reduce(app, context);
-  add_lsp(app, context);
-  add_repl(app, context);
-  add_ops(app, context);
-  add_completion(app, context);
-  add_doc(app, context);
+  add_commands(app, context);
   CLI::App* help = app.add_subcommand("help", "Print help on a command.");
   std::string topic;
   help->add_option("COMMAND", topic, "The command to describe; all of them by default.");
 
-  auto command_names = [&] {
-    std::vector<std::string> names;
-    for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-      if (!command->get_group().empty()) names.push_back(command->get_name());
-    }
-    return names;
-  };
-  auto no_command = [&](const std::string& name) {
-    std::string message = "there is no command " + name + "; there are";
-    for (const std::string& other : command_names()) message += " " + other;
-    const std::string guess = did_you_mean(name, command_names());
-    return guess.empty() ? message : message + "\nhelp: " + guess;
-  };
-  std::vector<std::string> words;  // the last one first, as the parser takes them
-  for (int i = argc - 1; i > 0; --i) {
-    std::string word = argv[i];
-    if (word.starts_with("--profile=")) word.replace(0, 10, "--profile-trace=");
-    words.push_back(std::move(word));
-  }
   try {
-    app.parse(std::move(words));
+    app.parse(words_of(argc, argv));
   } catch (const CLI::CallForHelp&) {
     // Help of the innermost command that was named.
     CLI::App* at = &app;
@@ -220,7 +246,7 @@ int run_command(int argc, const char* const* argv) {
     return guarded("", [] { print_out("relay " RELAY_VERSION "\n"); });
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
-      fmt::print(stderr, "error: {}\n", no_command(argv[1]));
+      fmt::print(stderr, "error: {}\n", no_command(app, argv[1]));
       return kUsage;
     }
     const CLI::App* at = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
@@ -238,17 +264,7 @@ int run_command(int argc, const char* const* argv) {
       [&] {
         for (const std::string& plugin : plugins) load_plugin(plugin);
         if (help->parsed() || app.get_subcommands().empty()) {
-          CLI::App* about = &app;
-          if (!topic.empty()) {
-            about = nullptr;
-            std::vector<std::string> names = command_names();
-            if (std::find(names.begin(), names.end(), topic) != names.end())
-              about = app.get_subcommand(topic);
-            if (about == nullptr) throw UsageError(no_command(topic));
-          }
-          // Not App::help(), which would print the help of `help`.
-          std::string name = about == &app ? "relay" : "relay " + about->get_name();
-          print_help(app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
+          print_help_on(app, topic);
           if (!help->parsed()) throw UsageError("a command is needed");
           return;
         }

@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
         from . import Batching, Options, run
         from .errors import ModelError
     except ModuleNotFoundError as error:
-        print(f"error: relay serve needs the package {error.name}\nhelp: pip install 'relay-lang[serve]', or: pip install uvicorn httptools uvloop orjson", file=sys.stderr)
+        print(f"error: relay serve needs the package {error.name}\nhelp: pip install 'relay-lang[serve]', or: pip install numpy uvicorn httptools uvloop orjson", file=sys.stderr)
         return 1
     batching = Batching()
     if given.batch is not None:

@@ -82,7 +82,7 @@ class Repository:
         try:
             return Batcher(model, self.scheduler, batching)
         except ModelError as error:
-            self.notes.append(f"{name}: {error}; its requests run one by one")
+            self.notes.append(f"{name}: its requests run one by one: {error}")
             return Batcher(model, self.scheduler, Batching())
 
     async def load(self, name: str) -> None:

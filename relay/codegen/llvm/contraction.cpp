@@ -226,7 +226,7 @@ llvm::Value* ContractionEmitter::piece_begin(const Cut& cut, Value* number) {
   return add(mul(number, n(cut.size - 1)), least(number, dim(cut.more)));
 }
 
-void ContractionEmitter::run() {
+void ContractionEmitter::reserve_scratch() {
   Dim pass = min(plan_.folded.extent, plan_.k_block * plan_.k_inner);
   if (plan_.one_pass) pass = plan_.folded.extent;
   const int64_t steps = plan_.lanes * plan_.group;  // that are turned around together
@@ -258,7 +258,31 @@ void ContractionEmitter::run() {
   }
   panel_pitch_ = dim(pitch);
   row_pitch_ = dim(pitch + plan_.lanes);
+}
 
+void ContractionEmitter::begin_task(Value* row_block, Value* column_block) {
+  task_ = {};
+  task_.panel_begin = mul(column_block, n(plan_.panels_in_block));
+  task_.panel_end =
+      least(add(task_.panel_begin, n(plan_.panels_in_block)), dim(plan_.panels.pieces));
+  task_.tile_begin = mul(row_block, n(plan_.tiles_in_block));
+  task_.tile_end =
+      least(add(task_.tile_begin, n(plan_.tiles_in_block)), dim(plan_.row_tiles.pieces));
+  task_.first_row = piece_begin(plan_.row_tiles, task_.tile_begin);
+  task_.first_column = mul(piece_begin(plan_.panels, task_.panel_begin), n(plan_.lanes));
+  // A value that is used in several passes is computed in front of them.
+  for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
+    if (factor->packed) batch_part(factor->packed->offset);
+    if (!factor->load) continue;
+    batch_part(factor->load->offset);
+    for (const auto& condition : factor->load->conditions) batch_part(condition.index);
+  }
+  for (const TileLoad& load : plan_.tile_loads) batch_part(load.load.offset);
+  if (plan_.out_offset) batch_part(*plan_.out_offset);
+}
+
+void ContractionEmitter::run() {
+  reserve_scratch();
   Dim column_blocks = ceil_div(plan_.panels.pieces, plan_.panels_in_block);
   Dim row_blocks = ceil_div(plan_.row_tiles.pieces, plan_.tiles_in_block);
   Dim tasks = plan_.batch.extent * column_blocks * row_blocks;
@@ -283,24 +307,7 @@ void ContractionEmitter::run() {
     for (size_t i = 0; i < batch_values_.size(); ++i) {
       scalars_.bind_axis(plan_.batch.axes[i].id, LaneValue::uniform(batch_values_[i]));
     }
-    task_ = {};
-    task_.panel_begin = mul(column_block, n(plan_.panels_in_block));
-    task_.panel_end =
-        least(add(task_.panel_begin, n(plan_.panels_in_block)), dim(plan_.panels.pieces));
-    task_.tile_begin = mul(row_block, n(plan_.tiles_in_block));
-    task_.tile_end =
-        least(add(task_.tile_begin, n(plan_.tiles_in_block)), dim(plan_.row_tiles.pieces));
-    task_.first_row = piece_begin(plan_.row_tiles, task_.tile_begin);
-    task_.first_column = mul(piece_begin(plan_.panels, task_.panel_begin), n(plan_.lanes));
-    // A value that is used in several passes is computed in front of them.
-    for (const Factor* factor : {&plan_.lhs, &plan_.rhs}) {
-      if (factor->packed) batch_part(factor->packed->offset);
-      if (!factor->load) continue;
-      batch_part(factor->load->offset);
-      for (const auto& condition : factor->load->conditions) batch_part(condition.index);
-    }
-    for (const TileLoad& load : plan_.tile_loads) batch_part(load.load.offset);
-    if (plan_.out_offset) batch_part(*plan_.out_offset);
+    begin_task(row_block, column_block);
     emit_passes(block, packed);
     if (plan_.tail > 0) {
       f_.emit_if(b_.CreateICmpEQ(task_.panel_end, dim(plan_.panels.pieces)),

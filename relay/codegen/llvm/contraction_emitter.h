@@ -49,6 +49,10 @@ class ContractionEmitter {
   };
 
   // contraction.cpp
+  /// The memory of a thread: packed factors, sums of a block, a tile, a tail.
+  void reserve_scratch();
+  /// The part of the task at hand, and what all of its passes use.
+  void begin_task(Value* row_block, Value* column_block);
   void emit_passes(Value* block, llvm::AllocaInst* packed);
   void emit_panels();
   /// Runs `body` with the size of piece `number` as a constant.
