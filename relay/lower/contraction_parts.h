@@ -24,6 +24,12 @@ std::optional<AxisGroup> order_along(const AxisGroup& group, const te::Affine& o
 /// panel's line from the second cache.
 double tile_cost(const Processor& processor, int64_t rows, int64_t vectors);
 
+/// True if both factors are copied, step by step of k: rows that are copied then serve several
+/// panels, as many as stay in the second cache.
+bool shares_copied_rows(const ContractionPlan& plan);
+/// Chooses the passes over k of a plan with tiles and panels, and how many of these share a pass.
+void cut_into_passes(ContractionPlan& plan, const Processor& processor);
+
 /// A known count in as few pieces as `most` allows.
 Cut cut_known(int64_t count, int64_t most);
 Cut cut_unknown(Dim count, int64_t size);
