@@ -25,7 +25,9 @@ class LineWriter {
             const std::function<ScalarRef(const Axis&)>& value, Block& into) const {
     if (is_known(begin) && is_known(end) && begin.node()->value.i >= end.node()->value.i) return;
     Axis at = draft_.new_axis(Dim(is_known(end) ? end.node()->value.i : lines_.pitch));
-    For one = loop(kind, at);
+    const bool few = is_known(begin) && is_known(end) &&
+                     end.node()->value.i - begin.node()->value.i <= kMostWritten;
+    For one = loop(kind == LoopKind::kSerial && few ? LoopKind::kUnrolled : kind, at);
     one.begin = begin.ref();
     one.end = end.ref();
     Scalar place = base_ + part * lines_.pitch + te::index_of(at);
@@ -33,7 +35,22 @@ class LineWriter {
     into.push_back({std::move(one)});
   }
 
+  /// Vectors of the line, counted from where its data begins.
+  void vectors(int64_t begin, int64_t end, const std::function<ScalarRef(const Axis&)>& value,
+               Block& into) const {
+    if (begin >= end) return;
+    Axis at = draft_.new_axis(Dim(end));
+    For one = loop(LoopKind::kVector, at);
+    one.begin = te::index_constant(begin).ref();
+    Scalar place = base_ + lines_.before + te::index_of(at);
+    one.body.push_back(store(scratch_, {place.ref()}, value(at)));
+    into.push_back({std::move(one)});
+  }
+
   void fill_whole(const ScalarRef& fill_value, Block& into) const {
+    if (lines_.lanes > 1)
+      return vectors(
+          0, lines_.pitch, [&](const Axis&) { return fill_value; }, into);
     Axis at = draft_.new_axis(Dim(lines_.line()));
     For one = loop(LoopKind::kVector, at);
     one.body.push_back(store(scratch_, {(base_ + te::index_of(at)).ref()}, fill_value));
@@ -102,6 +119,60 @@ class LineSpans {
   Block& body_;
 };
 
+/// Data, and what is behind it up to the data of the next line, in whole vectors.
+void write_vectors(const LineWriter& writer, const Lines& lines, int64_t extent,
+                   const std::function<ScalarRef(const Axis&)>& element, const ScalarRef& fill,
+                   Block& into) {
+  const int64_t have = std::min(extent, lines.read() - lines.before);
+  const int64_t whole = have / lines.lanes * lines.lanes;
+  const int64_t mixed = whole == have ? whole : whole + lines.lanes;
+  writer.vectors(0, whole, element, into);
+  writer.vectors(
+      whole, mixed,
+      [&](const Axis& at) {
+        return te::select(te::index_of(at) < have, Scalar(element(at)), Scalar(fill)).ref();
+      },
+      into);
+  writer.vectors(
+      mixed, lines.pitch, [&](const Axis&) { return fill; }, into);
+}
+
+/// What is in front of the data of the first line.
+void fill_front(Draft& draft, const Lines& lines, int32_t scratch, const Scalar& place,
+                const ScalarRef& fill, Block& body) {
+  if (lines.before == 0) return;
+  Axis at = draft.new_axis(Dim(lines.ahead + lines.before));
+  For front = loop(LoopKind::kVector, at);
+  front.body.push_back(store(scratch, {(place + te::index_of(at)).ref()}, fill));
+  body.push_back({std::move(front)});
+}
+
+/// So many lines; null: all that there is room for.
+void write_lines(const Axis& line, const Scalar& count, Block each, Block& body) {
+  For all = loop(LoopKind::kSerial, line);
+  if (count.node() != nullptr) all.end = count.ref();
+  all.body = std::move(each);
+  body.push_back({std::move(all)});
+}
+
+/// Lines from number `first` of the data on, which has `extent` of them.
+void write_known_lines(const Lines& lines, const Axis& line, int64_t first, int64_t extent,
+                       Block present, Block missing, Block& body) {
+  auto write = [&](int64_t from, int64_t past, Block each) {
+    if (from == past) return;
+    For some = loop(LoopKind::kSerial, line);
+    some.begin = te::index_constant(from).ref();
+    some.end = te::index_constant(past).ref();
+    some.body = std::move(each);
+    body.push_back({std::move(some)});
+  };
+  const int64_t begin = std::clamp<int64_t>(-first, 0, lines.count);
+  const int64_t end = std::clamp<int64_t>(extent - first, begin, lines.count);
+  write(0, begin, missing);
+  write(begin, end, std::move(present));
+  write(end, lines.count, std::move(missing));
+}
+
 }  // namespace
 
 void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
@@ -113,7 +184,8 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
   const DType stored = lines.stored.valid() ? lines.stored : lines.data->dtype;
   fill = te::cast(Scalar(fill), stored).ref();
   Axis line = draft.new_axis(Dim(lines.count));
-  LineWriter writer(draft, lines, scratch, te::index_of(line) * lines.line() + lines.ahead);
+  const Scalar place = piece.place.node() != nullptr ? piece.place : te::index_constant(0);
+  LineWriter writer(draft, lines, scratch, place + te::index_of(line) * lines.line() + lines.ahead);
   auto filled = [&](const Axis&) { return fill; };
 
   std::vector<ScalarRef> index = draft.bind(lines.data->args, math, names);
@@ -121,8 +193,16 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
   if (lines.down) index[*lines.down] = math.simplify(row.ref());
   int32_t from = draft.buffer(lines.data->tensor, Buffer::Role::kInput, false);
   Block copy, empty;
+  if (lines.lanes > 1) {
+    fill_front(draft, lines, scratch, place, fill, body);
+    auto element = [&](const Axis& at) {
+      index[lines.along] = te::index_of(at).ref();
+      return te::cast(Scalar(draft.load(from, index)), stored).ref();
+    };
+    write_vectors(writer, lines, info.dims[lines.along].as_int(), element, fill, copy);
+  }
   LineSpans spans(draft, lines, piece, body);
-  for (int64_t part = 0; part < lines.parts; ++part) {
+  for (int64_t part = 0; lines.lanes == 1 && part < lines.parts; ++part) {
     const Span span = spans.of_part(part);
     // In front of the data as many as there may be: what is too much is written over.
     const bool open = !is_known(span.low);
@@ -147,18 +227,18 @@ void copy_lines(Draft& draft, IndexMath& math, const Lines& lines,
   }
   const bool may_miss = lines.down && (fills || lines.unsure);
   if (piece.columns.node() == nullptr && may_miss) writer.fill_whole(fill, empty);
-  For all = loop(LoopKind::kSerial, line);
-  if (piece.count.node() != nullptr) all.end = piece.count.ref();
-  if (may_miss) {
-    If present;
-    present.condition = ((row >= 0) && (row < te::from_dim(info.dims[*lines.down]))).ref();
-    present.then_block = std::move(copy);
-    present.else_block = std::move(empty);
-    all.body.push_back({std::move(present)});
-  } else {
-    all.body = std::move(copy);
-  }
-  body.push_back({std::move(all)});
+  const Dim there = lines.down ? info.dims[*lines.down] : Dim(1);
+  if (!may_miss) return write_lines(line, piece.count, std::move(copy), body);
+  if (is_known(piece.first) && piece.count.node() == nullptr && there.is_int())
+    return write_known_lines(lines, line, piece.first.node()->value.i, there.as_int(),
+                             std::move(copy), std::move(empty), body);
+  If present;
+  present.condition = ((row >= 0) && (row < te::from_dim(there))).ref();
+  present.then_block = std::move(copy);
+  present.else_block = std::move(empty);
+  Block either;
+  either.push_back({std::move(present)});
+  write_lines(line, piece.count, std::move(either), body);
 }
 
 }  // namespace relay::lower

@@ -20,6 +20,10 @@ struct Lines {
   int64_t ahead = 0;    // elements of scratch in front of the first line
   bool unsure = false;  // lines may lie outside of the data, though the load is not filled there
   DType stored{};       // of the copy; invalid: that of the data
+  /// Above 1, for one part of known columns: the data of each line begins with a vector of so many
+  /// elements, and lines are whole vectors, so that what is behind the data of a line is in front
+  /// of that of the next. There are `before` elements more in scratch.
+  int64_t lanes = 1;
 
   int64_t line() const { return parts * pitch; }
   int64_t read() const { return width > 0 ? width : pitch; }
@@ -33,6 +37,8 @@ struct LinesPiece {
   /// Columns of each part in front of the piece, and in it; null: none, and all that there is room
   /// for.
   te::Scalar begin, columns;
+  /// Where the copy begins in scratch; null: in front.
+  te::Scalar place{};
 };
 
 /// Statements that copy lines into `scratch`. Other axes of the load are named by `names`.

@@ -33,8 +33,14 @@ struct PlaneCut {
   int64_t parts = 1, pitch = 1;  // of a line: columns by their remainder, and how far apart
   int64_t width = 1;             // … and how many are read
   int64_t ahead = 0;             // elements in front of the first line
+  int64_t lanes = 1;             // of the vectors that lines are written in; 1: in parts
+  int64_t before = 0;            // elements more in front of the first line, if lanes are several
   int64_t columns = 0;           // of results in a piece; 0: all, in one
   Dim pieces = 1;
+  const Axis* planes = nullptr;  // if set: so many neighbours along this axis are one task
+  int64_t together = 1;
+
+  int64_t elements() const { return ahead + before + lines * parts * pitch; }
 };
 
 /// Rows of an unknown height: small groups, since up to one less than a group are left over.
@@ -46,15 +52,31 @@ void cut_open_height(PlaneCut& cut, const Slide& down, int64_t line) {
   cut.lines = down.reach(cut.of_band * cut.rows);
 }
 
-/// Lets the data of each line begin with a whole vector: vectors that cross lines of the cache take
-/// twice as long to store, and to load.
-void align_lines(PlaneCut& cut, const Slide& along, int64_t lanes) {
-  if (lanes <= 1 || cut.width < lanes / 2) return;
-  cut.pitch = (cut.width + lanes - 1) / lanes * lanes;
-  if (cut.parts == 1) cut.ahead = (lanes - along.before % lanes) % lanes;
+/// True if one instruction reads those of a vector's elements that a mask wants.
+bool has_masks(const Processor& processor, DType dtype) {
+  return processor.vector_bytes == 64 || (processor.vector_bytes == 32 && dtype.size() >= 4);
 }
 
-std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& options) {
+/// Lets the data of each line begin with a whole vector: vectors that cross lines of the cache take
+/// twice as long to store, and to load. Lines of one part are then written in whole vectors, if
+/// masks read the last elements: neighbours share what is between them.
+void align_lines(PlaneCut& cut, const Plane& plane, Dim extent, const Processor& processor) {
+  const Slide& along = plane.along;
+  const int64_t lanes = processor.lanes(static_cast<int64_t>(plane.copied_as().size()));
+  if (lanes <= 1 || cut.width < lanes / 2) return;
+  auto in_vectors = [&](int64_t elements) { return (elements + lanes - 1) / lanes * lanes; };
+  cut.pitch = in_vectors(cut.width);
+  if (cut.parts > 1) return;
+  cut.ahead = (lanes - along.before % lanes) % lanes;
+  if (!extent.is_int()) return;
+  const int64_t have = std::min(extent.as_int(), cut.width - along.before);
+  if (have < 1 || (have % lanes != 0 && !has_masks(processor, plane.data->dtype))) return;
+  cut.lanes = lanes;
+  cut.before = along.before;
+  cut.pitch = in_vectors(have + std::max(along.before, cut.width - along.before - have));
+}
+
+std::optional<PlaneCut> cut_plane(const Plane& plane, Dim extent, const LowerOptions& options) {
   PlaneCut cut;
   const int64_t size = static_cast<int64_t>(plane.copied_as().size());
   const Slide& along = plane.along;
@@ -70,7 +92,7 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
     line = set_line(cut.columns);
   } else {
     set_line(along.rows());
-    align_lines(cut, along, options.processor.lanes(size));
+    align_lines(cut, plane, extent, options.processor);
     line = cut.parts * cut.pitch * size;
   }
   if (!plane.down) {
@@ -107,6 +129,24 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, const LowerOptions& option
   return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
 }
 
+/// Copies several small planes before the first of them is computed: loads that lie across two
+/// stores wait until these are in the cache.
+void join_planes(PlaneCut& cut, const Plane& plane, const Space& space, const Axis& lane) {
+  constexpr int64_t kSmall = 2 << 10, kTogether = 4, kLeastTasks = 16;
+  const int64_t bytes = cut.elements() * static_cast<int64_t>(plane.copied_as().size());
+  if (!plane.down || plane.down->is_open() || cut.columns > 0 || !cut.bands.is_int(1) ||
+      bytes > kSmall)
+    return;
+  for (const Axis& axis : space.group.rows) {
+    if (axis.id != lane.id && axis.id != plane.down->row->id) cut.planes = &axis;
+  }
+  if (cut.planes == nullptr || !cut.planes->extent.is_int()) return;
+  const int64_t count = cut.planes->extent.as_int();
+  for (int64_t some = 2; some <= kTogether; ++some) {
+    if (count % some == 0 && count / some >= kLeastTasks) cut.together = some;
+  }
+}
+
 class PaddedWindow {
  public:
   PaddedWindow(const Job& job, Space& space, const Axis& lane, const Plane& plane,
@@ -119,9 +159,15 @@ class PaddedWindow {
         cut_(cut),
         bands_(draft_.new_axis(cut.bands)),
         pieces_(draft_.new_axis(cut.pieces)),
-        loops_(draft_, outer_axes(), work_of_task()) {
-    scratch_ = draft_.scratch("plane", plane.copied_as(),
-                              {Dim(cut.ahead + cut.lines * cut.parts * cut.pitch)});
+        tasks_(draft_.new_axis(some_planes() ? floor_div(cut.planes->extent, cut.together) : 1)),
+        planes_(draft_.new_axis(Dim(cut.together))),
+        loops_(draft_, outer_axes(), work_of_task()),
+        names_(loops_.names) {
+    scratch_ = draft_.scratch("plane", plane.copied_as(), {Dim(cut.together * cut.elements())});
+    if (!some_planes()) return;
+    names_[cut.planes->id] =
+        (Scalar(loops_.name(tasks_)) * cut.together + te::index_of(planes_)).ref();
+    place_ = te::index_of(planes_) * cut.elements();
   }
 
   DraftKernel run(const std::string& name, Dim flops) {
@@ -136,8 +182,14 @@ class PaddedWindow {
       if (plane_.down) {
         piece.first = first_group * (cut_.rows * plane_.down->stride) - plane_.down->before;
       }
+      Block sums;
       copy(std::move(piece), body);
-      results(first_group, body);
+      results(first_group, sums);
+      if (some_planes()) {
+        enclose(body, loop(LoopKind::kSerial, planes_));
+        enclose(sums, loop(LoopKind::kSerial, planes_));
+      }
+      for (Stmt& stmt : sums) body.push_back(std::move(stmt));
     }
     loops_.close(std::move(body));
     return draft_.finish(name, "window", flops);
@@ -145,12 +197,13 @@ class PaddedWindow {
 
  private:
   bool has_bands() const { return !cut_.bands.is_int(1); }
+  bool some_planes() const { return cut_.together > 1; }
 
   std::vector<Axis> outer_axes() const {
     std::vector<Axis> outer;
     for (const Axis& axis : space_.group.rows) {
       bool inside = axis.id == lane_.id || (plane_.down && axis.id == plane_.down->row->id);
-      if (!inside) outer.push_back(axis);
+      if (!inside) outer.push_back(some_planes() && axis.id == cut_.planes->id ? tasks_ : axis);
     }
     if (has_bands()) outer.push_back(bands_);
     if (cut_.columns > 0) outer.push_back(pieces_);
@@ -158,11 +211,11 @@ class PaddedWindow {
   }
 
   double work_of_task() const {
-    double rows = 1, columns = guess(lane_.extent);
+    double rows = static_cast<double>(cut_.together), columns = guess(lane_.extent);
     if (cut_.columns > 0) columns = std::min(columns, static_cast<double>(cut_.columns));
     if (plane_.down) {
-      rows = plane_.down->is_open() ? static_cast<double>(cut_.of_band * cut_.rows)
-                                    : guess(plane_.down->row->extent) / guess(cut_.bands);
+      rows *= plane_.down->is_open() ? static_cast<double>(cut_.of_band * cut_.rows)
+                                     : guess(plane_.down->row->extent) / guess(cut_.bands);
     }
     return space_.work() * columns * rows;
   }
@@ -182,9 +235,9 @@ class PaddedWindow {
 
   /// Copies lines of the piece at hand, with what surrounds the data.
   void copy(LinesPiece piece, Block& body) {
-    Lines lines{plane_.data, std::nullopt, plane_.along.dim,  plane_.along.before,
-                cut_.lines,  cut_.parts,   cut_.pitch,        cut_.width,
-                cut_.ahead,  false,        plane_.copied_as()};
+    Lines lines{plane_.data, std::nullopt, plane_.along.dim,   plane_.along.before,
+                cut_.lines,  cut_.parts,   cut_.pitch,         cut_.width,
+                cut_.ahead,  false,        plane_.copied_as(), cut_.lanes};
     if (plane_.down) {
       lines.down = plane_.down->dim;
       // The last band may have fewer groups than there is room for.
@@ -194,7 +247,8 @@ class PaddedWindow {
       piece.begin = begin_;
       piece.columns = in_register((end_ - begin_) + (cut_.pitch - cut_.columns), body);
     }
-    copy_lines(draft_, space_.math(), lines, loops_.names, scratch_, piece, body);
+    piece.place = place_;
+    copy_lines(draft_, space_.math(), lines, names_, scratch_, piece, body);
   }
 
   /// A band of a plane of unknown height: whole groups, then the rows that are left.
@@ -269,7 +323,7 @@ class PaddedWindow {
       sums.push_back(draft_.new_var());
       vector.body.push_back(
           let(sums.back(), combiner_identity(*plane_.fold->combiner, 0, sum_type())));
-      names.push_back(loops_.names);
+      names.push_back(names_);
       if (plane_.down) names.back().emplace(plane_.down->row->id, (row + r).ref());
     }
     const int64_t lines = plane_.down ? plane_.down->reach(count) : 1;
@@ -296,7 +350,7 @@ class PaddedWindow {
     For vector = lanes();
     const uint32_t sum = draft_.new_var();
     vector.body.push_back(let(sum, combiner_identity(*plane_.fold->combiner, 0, sum_type())));
-    std::unordered_map<uint32_t, ScalarRef> names = loops_.names;
+    std::unordered_map<uint32_t, ScalarRef> names = names_;
     names.emplace(down.row->id, row.ref());
     Axis tap = draft_.new_axis(Dim(down.taps()));
     For taps = loop(LoopKind::kSerial, tap);
@@ -342,6 +396,7 @@ class PaddedWindow {
     int64_t offset = cut_.ahead + column % cut_.parts * cut_.pitch + column / cut_.parts;
     Scalar at = line * (cut_.parts * cut_.pitch) + offset + te::index_of(lane_);
     if (cut_.columns > 0) at = at - begin_;
+    if (some_planes()) at = at + place_;
     const ScalarNode* data = plane_.as_floats ? plane_.as_floats->data.get() : plane_.data;
     draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
       return &load == data ? draft_.load(scratch_, {space_.math().simplify(at.ref())})
@@ -381,8 +436,11 @@ class PaddedWindow {
   const Plane& plane_;
   const PlaneCut& cut_;
   Axis bands_, pieces_;
+  Axis tasks_, planes_;  // where several planes are a task
   OuterLoops loops_;
+  std::unordered_map<uint32_t, ScalarRef> names_;  // of the outer axes
   int32_t scratch_ = 0;
+  Scalar place_;        // in scratch, of the plane at hand, where there are several
   Scalar begin_, end_;  // columns of the piece at hand, where lines are cut
 };
 
@@ -391,8 +449,10 @@ class PaddedWindow {
 std::optional<DraftKernel> lower_padded(const Job& job, Space& space, const Axis& lane, Dim flops) {
   std::optional<Plane> plane = find_plane(space, job.computation, lane);
   if (!plane) return std::nullopt;
-  std::optional<PlaneCut> cut = cut_plane(*plane, job.options);
+  const Dim extent = job.computation.info(plane->data->tensor).dims[plane->along.dim];
+  std::optional<PlaneCut> cut = cut_plane(*plane, extent, job.options);
   if (!cut) return std::nullopt;
+  join_planes(*cut, *plane, space, lane);
   return PaddedWindow(job, space, lane, *plane, *cut).run(job.name, flops);
 }
 

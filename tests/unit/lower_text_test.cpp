@@ -156,15 +156,14 @@ b0: scratch float32[25]
 b1: input float32[1, 8, 4, 4]
 b2: output float32[128]
 for i0 in 0 .. 8
-  for i1 in 0 .. 5
-    if ((i1 >= 0) & (i1 < 4))
-      vector i2 in 0 .. 4
-        b0[((i1 * 5) + i2)] = b1[0, i0, i1, i2]
-      for i3 in 4 .. 5
-        b0[((i1 * 5) + i3)] = -inff
-    else
-      vector i4 in 0 .. 5
-        b0[((i1 * 5) + i4)] = -inff
+  for i1 in 0 .. 4
+    vector i2 in 0 .. 4
+      b0[((i1 * 5) + i2)] = b1[0, i0, i1, i2]
+    unrolled i3 in 4 .. 5
+      b0[((i1 * 5) + i3)] = -inff
+  for i1 in 4 .. 5
+    vector i4 in 0 .. 5
+      b0[((i1 * 5) + i4)] = -inff
   vector i5 in 0 .. 4
     let v0 = -inff
     let v1 = -inff

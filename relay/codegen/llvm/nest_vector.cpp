@@ -183,6 +183,14 @@ void NestEmitter::write_vectors(const VectorLoop& vector, llvm::Value* i, size_t
 
 void NestEmitter::write_whole(const VectorLoop& vector, llvm::Value* from, size_t count) {
   int64_t span = static_cast<int64_t>(count) * vector.width();
+  const std::optional<int64_t> first = constant_of(from), past = constant_of(vector.end);
+  if (first && past && *past - *first >= span && *past - *first < 2 * span) {
+    // Once: no loop, and the first lane's index is known.
+    ScalarEmitter::Scope scope(scalars_, RegionKind::kBody, survey_.in.at(&vector.loop));
+    write_vectors(vector, from, count, nullptr);
+    b.CreateStore(frame_.int64(*first + span), vector.counter);
+    return;
+  }
   auto fits = [&](llvm::Value* i) {
     return b.CreateICmpSLE(b.CreateAdd(i, frame_.int64(span)), vector.end);
   };
