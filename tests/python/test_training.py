@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+import relay
 from relay.optim import checkpoint
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -105,6 +106,49 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     with pytest.raises(TypeError, match="weights.1 is no tree of arrays"):
         checkpoint.save(whole, weights=(1.0, "text"))
     assert checkpoint.load(whole)["weights"].shape == (100,)
+
+
+def test_a_checkpoint_of_values_of_data_types(tmp_path):
+    """Of any depth, and beside arrays; what a module does not fit is refused."""
+    types = """
+    type List[A] { Cons(A, List[A]), Nil }
+    type Net { Layer(Tensor[(2), float32], (float32, int64), List[Tensor[(3), float64]]) }
+    """
+    mod = relay.parse(
+        types
+        + """
+    def @main(%net: Net) { match (%net) { Layer(%w, %pair, %rows) => (%w, %pair.0, %pair.1, @sum(%rows)) } }
+    def @sum(%rows: List[Tensor[(3), float64]]) -> Tensor[(3), float64] {
+      match (%rows) { Cons(%x, %others) => %x + @sum(%others), Nil => zeros(shape=[3], dtype="float64") }
+    }
+    """
+    )
+    rows = relay.Value(mod.constructor("Nil"), [])
+    for i in range(10_000):
+        rows = relay.Value(mod.constructor("Cons"), [np.full(3, i, "float64"), rows])
+    net = relay.Value(mod.constructor("Layer"), [np.arange(2, dtype="float32"), (np.float32(1.5), np.int64(2**40)), rows])
+    path = tmp_path / "net.npz"
+    checkpoint.save(path, net=net, both=(1, (net, np.zeros(3))), step=7)
+    kept = checkpoint.load(path, mod)
+    assert list(kept) == ["net", "both", "step"] and int(kept["step"]) == 7 and kept["both"][1][1].shape == (3,)
+    parts = relay.compile(mod)
+    for value in (kept["net"], kept["both"][1][0]):
+        for found, wanted in zip(parts(value), parts(net)):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.dtype == wanted.dtype
+    with pytest.raises(TypeError, match=r"net has values of data types: give the module that defines them, load\(path, mod\)"):
+        checkpoint.load(path)
+    for other in ("def @main() { 0 }", types.replace("Cons(A, List[A])", "Cons(A)") + "def @main() { 0 }"):
+        with pytest.raises(ValueError, match="does not fit the module: .*(no constructor|takes 1 field)"):
+            checkpoint.load(path, relay.parse(other))
+    with pytest.raises(TypeError, match="net is no tree of arrays: it has a reference in it"):
+        checkpoint.save(path, net=relay.Value(mod.constructor("Cons"), [relay.Value.reference(1.0), rows]))
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["net!"] = arrays["net!"][1:]
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        checkpoint.load(path, mod)
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):

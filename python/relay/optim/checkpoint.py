@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from typing import Any
+
+from .._core import IRModule, RelayError, Value
 
 __all__ = ["load", "save"]
 
 _MARK = "relay.checkpoint"
+
+
+def _array(name: str, value: Any) -> Any:
+    import numpy as np
+
+    if isinstance(value, Value):
+        raise TypeError(f"{name} is no tree of arrays: it has a {value.kind} in it")
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} is no tree of arrays: it has a value of dtype {array.dtype} in it")
+    return array
 
 
 def _flattened(name: str, tree: Any, arrays: dict[str, Any]) -> None:
@@ -18,17 +32,81 @@ def _flattened(name: str, tree: Any, arrays: dict[str, Any]) -> None:
         arrays[f"{name}#"] = np.int64(len(tree))
         for i, field in enumerate(tree):
             _flattened(f"{name}.{i}", field, arrays)
-        return
-    array = np.asarray(tree)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} is no tree of arrays: it has a value of dtype {array.dtype} in it")
-    arrays[name] = array
+    elif isinstance(tree, Value) and tree.constructor is not None:
+        _encoded(name, tree, arrays)
+    else:
+        arrays[name] = _array(name, tree)
+
+
+# What a code of a data value stands for, modulo 3: an array of a group (all of one dtype and shape), a tuple of so many fields, a constructor.
+_ARRAY, _TUPLE, _DATA = range(3)
+
+
+def _encoded(name: str, tree: Value, arrays: dict[str, Any]) -> None:
+    """A value of a data type, of any depth: a code for each part before its fields, and the arrays of each dtype and shape as one."""
+    import numpy as np
+
+    codes: list[int] = []
+    constructors: dict[tuple[str, int], int] = {}
+    groups: dict[Any, tuple[int, list[Any]]] = {}
+    work: list[Any] = [tree]
+    while work:
+        part = work.pop()
+        if isinstance(part, (tuple, list)):
+            codes.append(3 * len(part) + _TUPLE)
+            work.extend(reversed(part))
+        elif isinstance(part, Value) and part.constructor is not None:
+            fields = part.fields
+            codes.append(3 * constructors.setdefault((part.constructor, len(fields)), len(constructors)) + _DATA)
+            work.extend(reversed(fields))
+        else:
+            array = _array(name, part)
+            number, group = groups.setdefault((array.dtype, array.shape), (len(groups), []))
+            codes.append(3 * number + _ARRAY)
+            group.append(array)
+    arrays[f"{name}!"] = np.array(codes, "int64")
+    arrays[f"{name}!constructors"] = np.array([constructor for constructor, _ in constructors])
+    arrays[f"{name}!fields"] = np.array([count for _, count in constructors], "int64")
+    for number, group in groups.values():
+        arrays[f"{name}!{number}"] = np.stack(group)
+
+
+class _Misfit(Exception):
+    """The module has other data types than the one whose values were saved."""
+
+
+def _decoded(name: str, arrays: dict[str, Any], mod: IRModule) -> Any:
+    try:
+        constructors = [mod.constructor(str(constructor)) for constructor in arrays[f"{name}!constructors"]]
+    except KeyError as error:
+        raise _Misfit(error.args[0]) from error
+    counts = arrays[f"{name}!fields"].tolist()
+    groups: dict[int, list[Any]] = {}
+    made: list[Any] = []  # the parts that wait for what they are fields of, the first one last
+    for code in reversed(arrays[f"{name}!"].tolist()):
+        number, kind = divmod(code, 3)
+        if kind == _ARRAY:
+            if number not in groups:
+                groups[number] = list(arrays[f"{name}!{number}"])
+            made.append(groups[number].pop())
+            continue
+        count = number if kind == _TUPLE else counts[number]
+        if not 0 <= count <= len(made):
+            raise KeyError(f"fields of {name}")
+        fields = made[len(made) - count :][::-1]
+        del made[len(made) - count :]
+        try:
+            made.append(tuple(fields) if kind == _TUPLE else Value(constructors[number], fields))
+        except (TypeError, RelayError) as error:
+            raise _Misfit(str(error)) from error
+    (value,) = made
+    return value
 
 
 def save(path: str | os.PathLike[str], **trees: Any) -> None:
-    """Writes trees of arrays and numbers (nested tuples) by name, in NumPy's .npz format.
+    """Writes trees of arrays and numbers (nested tuples, and values of data types) by name, in NumPy's .npz format.
 
-    The bytes go to `path`.part, which takes the place of the old one when they are on the disk. So the file is either
+    A value of a data type is written with the names of its constructors; what several places share is written for each. The bytes go to `path`.part, which takes the place of the old one when they are on the disk. So the file is either
     the old one or the new one, whenever the process or the machine stops. Raises TypeError for values that are no arrays of numbers.
     """
     import numpy as np
@@ -53,14 +131,21 @@ def save(path: str | os.PathLike[str], **trees: Any) -> None:
         os.close(descriptor)
 
 
-def _tree(name: str, arrays: dict[str, Any]) -> Any:
+def _tree(name: str, arrays: dict[str, Any], mod: IRModule | None) -> Any:
+    if f"{name}!" in arrays:
+        if mod is None:
+            raise TypeError(f"{name.split('.')[0]} has values of data types: give the module that defines them, load(path, mod)")
+        return _decoded(name, arrays, mod)
     if f"{name}#" not in arrays:
         return arrays[name]
-    return tuple(_tree(f"{name}.{i}", arrays) for i in range(int(arrays[f"{name}#"])))
+    return tuple(_tree(f"{name}.{i}", arrays, mod) for i in range(int(arrays[f"{name}#"])))
 
 
-def load(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The trees that `save` wrote, by name; None if there is no file yet. Raises ValueError for a file that `save` did not write."""
+def load(path: str | os.PathLike[str], mod: IRModule | None = None) -> dict[str, Any] | None:
+    """The trees that `save` wrote, by name; None if there is no file yet. `mod` defines the data types of values in them.
+
+    Raises ValueError for a file that `save` did not write, or if `mod` has other constructors; TypeError if there are such values and no `mod`.
+    """
     import numpy as np
 
     try:
@@ -70,10 +155,12 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any] | None:
         return None
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
         raise ValueError(f"{os.fspath(path)} is no checkpoint: {error}") from error
-    names = dict.fromkeys(name.split(".")[0].removesuffix("#") for name in arrays if name != _MARK)
+    names = dict.fromkeys(re.split("[.#!]", name)[0] for name in arrays if name != _MARK)
     try:
         if _MARK not in arrays:
             raise KeyError(_MARK)
-        return {name: _tree(name, arrays) for name in names}
-    except (KeyError, ValueError, RecursionError) as error:
+        return {name: _tree(name, arrays, mod) for name in names}
+    except _Misfit as error:
+        raise ValueError(f"{os.fspath(path)} does not fit the module: {error}") from error
+    except (KeyError, ValueError, IndexError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)} is no checkpoint: it lacks {error}") from error
