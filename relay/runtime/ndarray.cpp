@@ -99,14 +99,21 @@ void NDArrayObject::destroy() const noexcept {
   if (root != nullptr) root->release();
 }
 
-size_t NDArray::bytes_needed(ShapeView shape, DType dtype) {
+namespace {
+
+size_t bytes_of(ShapeView shape, int64_t count, DType dtype) {
   check_rank(shape.size());
-  int64_t count = count_elements(shape);
   if (count == -1) throw Error(tensor_text(shape, dtype) + " has a negative extent");
   constexpr size_t kMost = size_t{1} << 57;  // addresses of x86-64
   if (count == -2 || static_cast<size_t>(count) > kMost / dtype.size())
     throw_out_of_memory(tensor_text(shape, dtype).c_str(), 0, true);
   return static_cast<size_t>(count) * dtype.size();
+}
+
+}  // namespace
+
+size_t NDArray::bytes_needed(ShapeView shape, DType dtype) {
+  return bytes_of(shape, count_elements(shape), dtype);
 }
 
 void NDArray::refuse(ShapeView shape, DType dtype) {
@@ -115,8 +122,8 @@ void NDArray::refuse(ShapeView shape, DType dtype) {
 
 NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
   if (!dtype.valid()) throw Error("a tensor cannot be made without an element type");
-  size_t bytes = bytes_needed(shape, dtype);
-  int64_t count = count_elements(shape);
+  const int64_t count = count_elements(shape);
+  const size_t bytes = bytes_of(shape, count, dtype);
   size_t header = header_size(shape.size());
   size_t total = bytes + header + kAlignment;
   if (!try_charge_memory(total)) throw_out_of_memory(tensor_text(shape, dtype).c_str(), bytes);

@@ -63,6 +63,18 @@ struct DataflowShape {
   size_t num_buffers = 0;  // arguments of all launches
   size_t num_dims = 0;
   std::vector<uint32_t> first_buffer, first_dim;  // of each launch
+  /// What changes with each run: the roots that are results and made beforehand, those that a
+  /// library kernel makes, and the arguments of launches that lie in inputs or results. The rest
+  /// stays where it is for as long as the plan and the arenas do: the roots in arenas, and the
+  /// other arguments.
+  std::vector<uint32_t> results, counted_roots, temporaries;
+  struct Buffer {
+    uint32_t number = 0;  // of all launches' arguments
+    uint32_t place = 0;
+  };
+  std::vector<Buffer> moving, resting;
+  /// For each output: 1 if it is a whole result, and no other output needs that.
+  std::vector<uint8_t> whole;
   /// Runs of native launches on one device between library kernels.
   struct Section {
     uint32_t begin = 0, end = 0;
@@ -77,6 +89,7 @@ struct DataflowShape {
   void find_uses(const Graph& graph);
   void find_successors(const Graph& graph);
   void find_early_places(const Graph& graph);
+  void find_what_moves(const Graph& graph);
 };
 
 /// A graph at one set of sizes.

@@ -32,11 +32,12 @@ struct DataflowState {
   std::vector<NDArray> constants;                    // of each root that is a constant tensor
   // Data of the run.
   std::vector<int64_t> leaves;
-  std::vector<std::byte*> arenas;     // of each of the plan's
-  std::vector<std::byte*> addresses;  // of each root
-  std::vector<void*> buffers;         // arguments of all launches
-  std::vector<NDArray> inputs;        // of each input that is a tensor, dense
-  std::vector<NDArray> fresh;         // of each place that is a result
+  std::vector<std::byte*> arenas;       // of each of the plan's
+  std::vector<std::byte*> addresses;    // of each root
+  std::vector<void*> buffers;           // arguments of all launches
+  std::vector<NDArray> inputs;          // of each input that is a tensor, dense
+  std::vector<NDArray> fresh;           // of each place that is a result
+  const DataflowPlan* bound = nullptr;  // the plan whose temporaries have their addresses
 
   /// `dense` are the elements of uniform constants that graphs have asked for.
   void prepare(std::vector<NDArray>& dense);
@@ -154,6 +155,7 @@ const DataflowPlan& find_plan(DataflowState& state, const Executable& executable
     throw;
   }
   if (plans.size() == kMostPlans) plans.pop_back();
+  state.bound = nullptr;
   plans.insert(plans.begin(), std::move(plan));
   return *plans.front();
 }
@@ -219,33 +221,33 @@ NDArray take_over(DataflowState& state, const DataflowPlan& plan, std::span<Valu
   return array.reshape(shape);
 }
 
-void bind_places(DataflowState& state, const DataflowPlan& plan, std::span<Value> inputs) {
+void bind_buffer(DataflowState& state, const DataflowPlan& plan, DataflowShape::Buffer buffer) {
+  state.buffers[buffer.number] =
+      state.addresses[state.shape.root[buffer.place]] + plan.begins[buffer.place];
+}
+
+void bind_temporaries(DataflowState& state, const DataflowPlan& plan) {
+  for (uint32_t i : state.shape.temporaries) {
+    state.addresses[i] = state.arenas[state.shape.arena[i]] + plan.offsets[i];
+  }
+  for (DataflowShape::Buffer buffer : state.shape.resting) bind_buffer(state, plan, buffer);
+  state.bound = &plan;
+}
+
+void bind_results(DataflowState& state, const DataflowPlan& plan, std::span<Value> inputs) {
   const Graph& graph = state.graph;
-  using Home = DataflowShape::Home;
-  for (uint32_t i = graph.num_inputs; i < graph.places.size(); ++i) {
-    if (state.shape.root[i] != i || state.shape.counted[i] != 0) continue;
-    if (state.shape.home[i] == Home::kResult) {
-      try {
-        state.fresh[i] = take_over(state, plan, inputs, i);
-        if (!state.fresh[i]) {
-          state.fresh[i] =
-              NDArray::empty(plan.shape(graph, i), graph.places[i].dtype, graph.places[i].device);
-        }
-      } catch (const Error& error) {
-        throw DataflowFailure{error.what(), graph.places[i].position, {}};
-      }
-      state.addresses[i] = static_cast<std::byte*>(state.fresh[i].raw());
-    } else if (state.shape.home[i] == Home::kArena) {
-      state.addresses[i] = state.arenas[state.shape.arena[i]] + plan.offsets[i];
+  for (uint32_t i : state.shape.results) {
+    const Place& place = graph.places[i];
+    try {
+      state.fresh[i] = take_over(state, plan, inputs, i);
+      if (!state.fresh[i])
+        state.fresh[i] = NDArray::empty(plan.shape(graph, i), place.dtype, place.device);
+    } catch (const Error& error) {
+      throw DataflowFailure{error.what(), place.position, {}};
     }
+    state.addresses[i] = static_cast<std::byte*>(state.fresh[i].raw());
   }
-  size_t next = 0;
-  for (const Launch& launch : graph.launches) {
-    for (const Launch::Argument& argument : launch.arguments) {
-      state.buffers[next++] =
-          state.addresses[state.shape.root[argument.place]] + plan.begins[argument.place];
-    }
-  }
+  for (DataflowShape::Buffer buffer : state.shape.moving) bind_buffer(state, plan, buffer);
 }
 
 // A dense part of a dense tensor, which keeps that.
@@ -443,7 +445,8 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
     DataflowState& state;
     ~Release() {
       std::fill(state.inputs.begin(), state.inputs.end(), NDArray());
-      std::fill(state.fresh.begin(), state.fresh.end(), NDArray());
+      for (uint32_t i : state.shape.results) state.fresh[i] = NDArray();
+      for (uint32_t i : state.shape.counted_roots) state.fresh[i] = NDArray();
     }
   } release{state};
   made_dense_.clear();
@@ -453,16 +456,24 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
   for (size_t i = 0; i < plan.arena_bytes.size(); ++i) {
     Device device = state.shape.arenas[i];
     try {
-      state.arenas[i] =
+      std::byte* arena =
           shared_->arena(device).get(plan.arena_bytes[i], "the memory of a graph", device);
+      if (state.arenas[i] != arena) state.bound = nullptr;
+      state.arenas[i] = arena;
     } catch (const Error& error) {
       throw no_arena(state, plan, device, error);
     }
   }
-  bind_places(state, plan, inputs);
+  if (state.bound != &plan) bind_temporaries(state, plan);
+  bind_results(state, plan, inputs);
   run_sections(state, plan);
   for (size_t i = 0; i < results.size(); ++i) {
-    results[i] = result_at(state, plan, inputs, graph.outputs[i]);
+    const uint32_t output = graph.outputs[i];
+    if (state.shape.whole[i] != 0) {
+      results[i] = Value(std::move(state.fresh[output]));
+    } else {
+      results[i] = result_at(state, plan, inputs, output);
+    }
   }
 }
 

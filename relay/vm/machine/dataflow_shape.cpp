@@ -78,8 +78,35 @@ DataflowShape::DataflowShape(const Graph& graph, const Executable& executable) {
       sections.back().end = i + 1;
     }
   }
+  find_what_moves(graph);
   for (uint32_t slot = 0; slot < graph.dims.size(); ++slot) {
     if (is_leaf(graph.dims[slot].code)) leaves.push_back(slot);
+  }
+}
+
+void DataflowShape::find_what_moves(const Graph& graph) {
+  for (uint32_t place = graph.num_inputs; place < graph.places.size(); ++place) {
+    if (counted[place] != 0) {
+      counted_roots.push_back(place);
+    } else if (root[place] == place && home[place] == Home::kResult) {
+      results.push_back(place);
+    } else if (root[place] == place && home[place] == Home::kArena) {
+      temporaries.push_back(place);
+    }
+  }
+  uint32_t number = 0;
+  for (const Launch& launch : graph.launches) {
+    for (const Launch::Argument& argument : launch.arguments) {
+      const Home where = home[root[argument.place]];
+      const bool moves = where == Home::kInput || where == Home::kResult;
+      (moves ? moving : resting).push_back({number++, argument.place});
+    }
+  }
+  std::vector<uint32_t> wanted(graph.places.size(), 0);  // outputs that lie in a root
+  for (uint32_t output : graph.outputs) ++wanted[root[output]];
+  for (uint32_t output : graph.outputs) {
+    const bool alone = root[output] == output && wanted[output] == 1;
+    whole.push_back(alone && home[output] == Home::kResult && counted[output] == 0 ? 1 : 0);
   }
 }
 
