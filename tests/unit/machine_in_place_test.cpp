@@ -262,6 +262,87 @@ TEST(MachineInPlace, OneTemporaryLiesInAResult) {
   }
 }
 
+// (ref x; it grows by y; what it holds then; it grows by y again; what it holds)
+std::shared_ptr<Executable> growing() {
+  auto e = std::make_shared<Executable>();
+  Assembler a("@main", 2, 6);
+  a.op(Op::kRefCreate, 2, 0);
+  a.list(Op::kRefAdd, 3, 0, {2, 1});
+  a.op(Op::kRefRead, 4, 2);
+  a.list(Op::kRefAdd, 3, 0, {2, Assembler::last(1)});
+  a.op(Op::kRefRead, 5, 2);
+  a.list(Op::kTuple, 5, 0, {4, 5});
+  a.ret(5);
+  entry(*e, "main", a.add_to(*e));
+  return e;
+}
+
+TEST(MachineInPlace, ReferencesGrow) {
+  Machine machine(growing(), {});
+  const Value x = tensor({1, 2, 3, 4, 5, 6, 7, 8, 9}), y = tensor(Floats(9, 10));
+  Value result = machine.run("main", std::vector<Value>{x, y});
+  // Whoever has a tensor keeps it as it is.
+  EXPECT_EQ(elements(x), (Floats{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(elements(y), Floats(9, 10));
+  EXPECT_EQ(elements(result.field(0)), (Floats{11, 12, 13, 14, 15, 16, 17, 18, 19}));
+  EXPECT_EQ(elements(result.field(1)), (Floats{21, 22, 23, 24, 25, 26, 27, 28, 29}));
+  // The same tensor, one repeated number, and columns of a matrix.
+  result = machine.run("main", std::vector<Value>{y, y});
+  EXPECT_EQ(elements(result.field(1)), Floats(9, 30));
+  const int64_t nine[] = {9};
+  const Value one(NDArray::uniform(NDArray::scalar(kFloat32, 1.0), nine));
+  result = machine.run("main", std::vector<Value>{one, y});
+  EXPECT_EQ(elements(result.field(1)), Floats(9, 21));
+  result = machine.run("main", std::vector<Value>{y, one});
+  EXPECT_EQ(elements(result.field(1)), Floats(9, 12));
+  const NDArray matrix = NDArray::from<double>({2, 2}, {1, 2, 3, 4});
+  const int64_t two[] = {2}, stride[] = {2};
+  const Value column(matrix.view(two, stride, 0));
+  result = machine.run("main", std::vector<Value>{column, column});
+  EXPECT_EQ(result.field(1).array().data<double>()[1], 9);
+  EXPECT_EQ(matrix.data<double>()[2], 3);
+}
+
+TEST(MachineInPlace, ReferencesThatCannotGrow) {
+  Machine machine(growing(), {});
+  auto refused = [&](Value x, Value y) {
+    try {
+      machine.run("main", std::vector<Value>{std::move(x), std::move(y)});
+    } catch (const RuntimeError& error) {
+      return render(error.diagnostics());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(
+      refused(tensor({1, 2}), tensor({1, 2, 3})),
+      "error: cannot add Tensor[(3), float32] to a reference that holds Tensor[(2), float32]\n");
+  EXPECT_NE(refused(tensor({1}), Value(NDArray::from<double>({1}, {1}))), "");
+  EXPECT_NE(
+      refused(Value(NDArray::from<int32_t>({1}, {1})), Value(NDArray::from<int32_t>({1}, {1}))),
+      "");
+  EXPECT_NE(refused(Value::scalar(1.0f), Value::scalar(1.0f)), "");
+  auto e = std::make_shared<Executable>();
+  Assembler a("@main", 2, 3);
+  a.list(Op::kRefAdd, 2, 0, {0, 1});
+  a.ret(2);
+  entry(*e, "main", a.add_to(*e));
+  try {
+    run(e, "main", {tensor({1}), tensor({1})});
+    ADD_FAILURE();
+  } catch (const RuntimeError& error) {
+    EXPECT_EQ(render(error.diagnostics()), "error: expected a reference, found a tensor\n");
+  }
+  auto wrong = growing();
+  wrong->functions[0].code[1].count = 1;
+  try {
+    verify(*wrong);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("what is added to a reference is one value"),
+              std::string::npos);
+  }
+}
+
 TEST(MachineInPlace, AnotherTypeIsNotTakenOver) {
   Program other;
   other.to = kInt32;

@@ -64,6 +64,7 @@ Shape shape_of(Op op) {
     case Op::kClosure:
     case Op::kCall:
     case Op::kCallClosure:
+    case Op::kRefAdd:
       return {true, false, false, false, Shape::kRead};
     case Op::kTailCall:
     case Op::kTailCallClosure:

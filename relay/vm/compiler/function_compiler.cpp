@@ -5,6 +5,7 @@
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
 #include <relay/transform/fusion.h>
+#include <relay/vm/compiler/accumulate.h>
 
 namespace relay::vm {
 
@@ -311,6 +312,10 @@ bool FunctionCompiler::write_call(uint32_t node, const Call* call, bool tail) {
   }
   const auto* literal = callee->as<relay::Function>();
   if (literal != nullptr && scopes_.is_kernel(regions_.operand(node, 0))) {
+    if (is_accumulation(*literal)) {
+      write_accumulation(node);
+      return false;
+    }
     std::vector<uint32_t> operands;
     for (uint32_t i = 1; i < call->operands().size(); ++i) operands.push_back(i);
     write_group(node, call, {relay::FunctionRef(literal), std::move(operands)});

@@ -52,9 +52,11 @@ class FunctionCompiler {
   // A write of a reference or a closure that is written once the graph has run.
   struct Postponed {
     uint32_t node = 0;
-    uint32_t reference = kNone;  // register of what is written; kNone for a closure
-    uint32_t closure = kNone;    // the register that it will be in
-    std::vector<Known> values;   // what is written, or captured
+    uint32_t reference = kNone;     // register of what is written; kNone for a closure
+    uint32_t closure = kNone;       // the register that it will be in
+    bool adds = false;              // to what the reference holds
+    const Type* content = nullptr;  // the type of what is written
+    std::vector<Known> values;      // what is written, or captured
   };
   // A function being written.
   struct Unit {
@@ -114,6 +116,8 @@ class FunctionCompiler {
 
   // postpone.cpp: what waits for the graph.
   void write_reference(uint32_t node, uint32_t reference);
+  void write_accumulation(uint32_t node);
+  void emit_write(const Postponed& write);
   void postpone(Postponed later);
   bool postpone_closure(uint32_t node, const std::vector<Known>& captures);
   bool waits_within(const Known& known) const;

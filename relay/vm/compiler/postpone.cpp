@@ -13,6 +13,7 @@
 
 #include <relay/ir/type.h>
 #include <relay/vm/compiler/function_compiler.h>
+#include <relay/vm/compiler/postpone.h>
 
 namespace relay::vm {
 namespace {
@@ -34,8 +35,13 @@ bool may_share_value(const Type* a, const Type* b) {
   return !(function && (left != nullptr || right != nullptr));
 }
 
-// True for what is so large that computing it takes longer than running a graph: until it is
-// written, what the reference held has to stay beside it.
+const Type* content_type(const Expr* reference) {
+  const auto* type = reference->type()->as<RefType>();
+  return type == nullptr ? nullptr : type->value().get();
+}
+
+}  // namespace
+
 bool keeps_memory(const Type* type) {
   constexpr int64_t kMostElements = int64_t{1} << 14;
   const auto* tensor = type == nullptr ? nullptr : type->as<TensorType>();
@@ -50,29 +56,43 @@ bool keeps_memory(const Type* type) {
   return false;
 }
 
-const Type* content_type(const Expr* reference) {
-  const auto* type = reference->type()->as<RefType>();
-  return type == nullptr ? nullptr : type->value().get();
-}
-
-}  // namespace
-
 void FunctionCompiler::write_reference(uint32_t node, uint32_t reference) {
   unit_->nodes[node] = Known::tuple({});
-  Known content = operand(node, 1);
-  if (unit_->graph == nullptr && unit_->postponed.empty()) {
-    code_->emit_value(Op::kRefWrite, reference, to_register(content));
+  postpone({node,
+            reference,
+            kNone,
+            false,
+            content_type(regions_.expr(node)->operands()[0].get()),
+            {operand(node, 1)}});
+}
+
+void FunctionCompiler::write_accumulation(uint32_t node) {
+  unit_->nodes[node] = Known::tuple({});
+  const uint32_t reference = operand_register(node, 1);
+  postpone({node,
+            reference,
+            kNone,
+            true,
+            content_type(regions_.expr(node)->operands()[1].get()),
+            {operand(node, 2)}});
+}
+
+void FunctionCompiler::emit_write(const Postponed& write) {
+  const uint32_t value = to_register(write.values[0]);
+  if (!write.adds) {
+    code_->emit_value(Op::kRefWrite, write.reference, value);
     return;
   }
-  postpone({node, reference, kNone, {std::move(content)}});
+  Instruction& made = code_->emit(Op::kRefAdd, {write.reference, value});
+  made.dst = code_->fresh();
 }
 
 void FunctionCompiler::postpone(Postponed later) {
+  const bool nothing_waits = unit_->graph == nullptr && unit_->postponed.empty();
+  if (later.reference != kNone && nothing_waits) return emit_write(later);
   constexpr size_t kMost = 64;  // each read of a reference looks at all of them
   if (unit_->postponed.size() == kMost) run_graph();
-  const bool keeps_much =
-      later.reference != kNone &&
-      keeps_memory(content_type(regions_.expr(later.node)->operands()[0].get()));
+  const bool keeps_much = later.reference != kNone && keeps_memory(later.content);
   unit_->postponed.push_back(std::move(later));
   if (keeps_much) run_graph();
 }
@@ -82,7 +102,7 @@ bool FunctionCompiler::postpone_closure(uint32_t node, const std::vector<Known>&
                    [&](const Known& known) { return waits_within(known); }))
     return false;
   uint32_t dst = code_->fresh();
-  postpone({node, kNone, dst, captures});
+  postpone({node, kNone, dst, false, nullptr, captures});
   unit_->nodes[node] = Known::in_register(dst);
   return true;
 }
@@ -102,8 +122,7 @@ bool FunctionCompiler::may_read_postponed(const Expr* reference) const {
   const Type* read = content_type(reference);
   return std::any_of(unit_->postponed.begin(), unit_->postponed.end(), [&](const Postponed& later) {
     if (later.reference == kNone) return false;
-    const Type* written = content_type(regions_.expr(later.node)->operands()[0].get());
-    return read == nullptr || written == nullptr || may_share_value(read, written);
+    return read == nullptr || later.content == nullptr || may_share_value(read, later.content);
   });
 }
 
@@ -111,13 +130,13 @@ void FunctionCompiler::write_postponed() {
   uint32_t position = code_->position();
   for (const Postponed& later : std::exchange(unit_->postponed, {})) {
     code_->set_position(program_.position(regions_.expr(later.node)->span()));
+    if (later.closure == kNone) {
+      emit_write(later);
+      continue;
+    }
     std::vector<uint32_t> values;
     for (const Known& value : later.values) values.push_back(to_register(value));
-    if (later.closure != kNone) {
-      make_closure(later.node, values, later.closure);
-    } else {
-      code_->emit_value(Op::kRefWrite, later.reference, values[0]);
-    }
+    make_closure(later.node, values, later.closure);
   }
   code_->set_position(position);
 }

@@ -14,6 +14,7 @@
 #include <relay/transform/lets.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
+#include <relay/vm/compiler/accumulate.h>
 #include <relay/vm/compiler/compile.h>
 #include <relay/vm/compiler/inline_once.h>
 
@@ -147,6 +148,15 @@ PassRef graph_lets_pass(bool tuples = true) {
   });
 }
 
+PassRef accumulations_pass() {
+  PassInfo info = own_step("vm.Accumulations");
+  return make_prepared_function_pass(info, [](const Module& module, const PassContext&) {
+    return [effects = std::make_shared<Effects>(module)](const FunctionRef& function) {
+      return with_accumulations(function, *effects);
+    };
+  });
+}
+
 // True if operators are computed together at a level, in the current context.
 bool fuses(int level) {
   const std::vector<std::string>& disabled = PassContext::current().disabled_passes;
@@ -209,6 +219,10 @@ Module optimize(const Module& module, std::span<const Name> entries, int level, 
   plan_all();
   passes.push_back(create_pass("InferType"));
   if (level > 0) passes.push_back(graph_lets_pass());
+  if (fuse && !devices) {
+    passes.push_back(create_pass("InferType"));
+    passes.push_back(accumulations_pass());
+  }
   if (level > 0) passes.push_back(fields_apart_pass());
   passes.push_back(create_pass("InferType"));
   passes.push_back(create_pass("FuseOps", {{"fuse_opt_level", int64_t{fuse ? level : 0}},

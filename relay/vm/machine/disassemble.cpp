@@ -23,7 +23,7 @@ constexpr const char* kOpNames[] = {"move",         "take",
                                     "ref_read",     "ref_write",
                                     "run",          "check_shapes",
                                     "fail",         "fail_unless",
-                                    "no_match"};
+                                    "no_match",     "ref_add"};
 static_assert(sizeof kOpNames / sizeof *kOpNames == static_cast<size_t>(Op::kCount));
 
 constexpr const char* kDimNames[] = {"const", "extent", "element",   "symbol",    "add",
@@ -160,6 +160,7 @@ class Text {
       case Op::kSelf:
       case Op::kCallClosure:
       case Op::kTailCallClosure:
+      case Op::kRefAdd:
         break;
       default:
         out_ += " " + reg(in.a);

@@ -84,6 +84,8 @@ enum class Op : uint8_t {
   kFail,         // fails with messages[a]
   kFailUnless,   // fails with messages[b] unless the bool in a is true
   kNoMatch,      // fails: no clause fits the value in a
+  kRefAdd,  // what the cell in the first operand holds grows by the second operand, a tensor of
+            // floats of the same type; dst ← ()
   kCount
 };
 

@@ -63,6 +63,7 @@ Args args_of(Op op) {
     case Op::kTailCall:
     case Op::kCallClosure:
     case Op::kTailCallClosure:
+    case Op::kRefAdd:
       return Args::kOperands;
     case Op::kDrop:
     case Op::kUnpack:

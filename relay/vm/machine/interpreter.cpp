@@ -27,7 +27,7 @@ namespace {
   X(Tuple) X(Construct) X(Field) X(Unpack) X(Switch) X(Closure) X(Global) X(Self) X(Capture)   \
       X(Call) X(TailCall) X(CallClosure) X(TailCallClosure) X(Return) X(Jump) X(Branch)        \
           X(RefCreate) X(RefRead) X(RefWrite) X(RunGraph) X(CheckShapes) X(Fail) X(FailUnless) \
-              X(NoMatch)
+              X(NoMatch) X(RefAdd)
 // clang-format on
 #define RELAY_VM_OP(name) Op::k##name,
 constexpr Op kOrder[] = {RELAY_VM_OPS(RELAY_VM_OP)};
@@ -387,6 +387,11 @@ L_RefWrite : {
   R(dst).value() = Value::unit();
   RELAY_VM_NEXT();
 }
+
+L_RefAdd:
+  RELAY_VM_SAVE();
+  add_to_cell(*ip, registers);
+  RELAY_VM_NEXT();
 
 L_RunGraph:
   RELAY_VM_CHECK_INTERRUPT();

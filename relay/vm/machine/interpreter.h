@@ -75,6 +75,7 @@ class Interpreter {
   void gather(const Code& at, char* registers);
   void make_tuple(const Code& at, char* registers);
   void construct(const Frame* frame, const Code& at, char* registers);
+  void add_to_cell(const Code& at, char* registers);
   void unpack(const Code& at, char* registers);
   void make_closure(const Frame* frame, const Code& at, char* registers);
   void self_closure(Frame* frame, const Code& at, char* registers);

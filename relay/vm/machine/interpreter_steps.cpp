@@ -237,6 +237,71 @@ void Interpreter::unpack(const Code& at, char* registers) {
   }
 }
 
+// ---- References ---------------------------------------------------------------------------------
+
+namespace {
+
+template <class T>
+void add_elements(const NDArray& to, const NDArray& more) {
+  constexpr int64_t kTogether = 8;  // a number that the compiler knows: vectors at any level
+  T* __restrict sum = to.data<T>();
+  const T* __restrict from = more.data<T>();
+  const int64_t size = to.size();
+  int64_t i = 0;
+  for (; i + kTogether <= size; i += kTogether) {
+    for (int64_t k = 0; k < kTogether; ++k) sum[i + k] += from[i + k];
+  }
+  for (; i < size; ++i) sum[i] += from[i];
+}
+
+template <class T>
+void add_number(const NDArray& to, const NDArray& number) {
+  const T more = *number.data<T>();
+  T* sum = to.data<T>();
+  for (int64_t i = 0; i < to.size(); ++i) sum[i] += more;
+}
+
+bool are_addends(const Value& a, const Value& b) {
+  if (a.kind() != Value::Kind::kTensor || b.kind() != Value::Kind::kTensor) return false;
+  if (a.dtype() != b.dtype() || (a.dtype() != kFloat32 && a.dtype() != kFloat64)) return false;
+  ShapeView shape = a.shape(), other = b.shape();
+  return a.device() == kCpu && b.device() == kCpu &&
+         std::equal(shape.begin(), shape.end(), other.begin(), other.end());
+}
+
+}  // namespace
+
+void Interpreter::add_to_cell(const Code& at, char* registers) {
+  const Value cell = operand(registers, at.args[0]);
+  if (cell.kind() != Value::Kind::kReference)
+    throw Error(std::string("expected a reference, found ") + kind_name(cell.kind()));
+  Value more = operand(registers, at.args[1]);
+  if (!are_addends(cell.get(), more)) {
+    throw Error("cannot add " + value_type_text(more) + " to a reference that holds " +
+                value_type_text(cell.get()));
+  }
+  const bool wide = more.dtype() == kFloat64;
+  NDArray added = more.array();
+  more = Value();
+  if (!added.is_contiguous()) added = added.copy();
+  NDArray old = cell.get().array();
+  cell.set(Value());
+  if (old.is_contiguous() && old.unique()) {
+    (wide ? add_elements<double> : add_elements<float>)(old, added);
+    cell.set(Value(std::move(old)));
+  } else if (old.is_uniform() && added.unique()) {
+    // As it is at first: what is added takes its place.
+    (wide ? add_number<double> : add_number<float>)(added, old);
+    cell.set(Value(std::move(added)));
+  } else {
+    cell.set(Value(old));  // in case that no memory is left
+    NDArray sum = old.copy();
+    (wide ? add_elements<double> : add_elements<float>)(sum, added);
+    cell.set(Value(std::move(sum)));
+  }
+  slot_at(registers, at.dst).value() = Value::unit();
+}
+
 // ---- Graphs and checks --------------------------------------------------------------------------
 
 void Interpreter::run_dataflow(const Frame* frame, const Code& at, char* registers) {

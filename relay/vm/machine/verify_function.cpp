@@ -229,6 +229,11 @@ class FunctionVerifier {
         reg(in.a);
         reg(in.b);
         return;
+      case Op::kRefAdd:
+        reg(in.dst);
+        if (in.count != 2) bad("what is added to a reference is one value");
+        operands(in, in.count);
+        return;
       case Op::kRunGraph: {
         check(in.a, executable_.graphs, "graph");
         const Graph& graph = executable_.graphs[in.a];

@@ -32,6 +32,7 @@ bool stays(Op op) {
     case Op::kRefCreate:
     case Op::kRefRead:
     case Op::kRefWrite:
+    case Op::kRefAdd:
     case Op::kCheckShapes:
       return true;
     default:
