@@ -1,5 +1,7 @@
 #include <relay/transform/gradient/lift.h>
 
+#include <algorithm>
+
 #include <relay/ir/result_names.h>
 #include <relay/op/op.h>
 #include <relay/support/error.h>
@@ -213,8 +215,14 @@ class FunctionLifter {
         reverse_.add(id, leaf, code.bind(make_ref_read(cell_of(id, leaf)), "g"));
     }
     reverse_.backward(block);
-    const std::vector<Reverse::Outer> found = reverse_.close_frame();
+    std::vector<Reverse::Outer> found = reverse_.close_frame();
     if (found.empty()) return {};
+    // Rows of a tensor come first: writing them may fail, and what may fail runs behind no write.
+    std::stable_partition(found.begin(), found.end(), [](const Reverse::Outer& outer) {
+      const ExprRef added = sum(make_var("old"), outer.gradient);
+      const auto parts = added->operands();
+      return std::find(parts.begin(), parts.end(), outer.gradient) == parts.end();
+    });
     for (const Reverse::Outer& outer : found) {
       const ExprRef cell = cell_of(outer.id, outer.leaf);
       VarRef old = code.bind(make_ref_read(cell));

@@ -55,6 +55,27 @@ void LiftedTypes::find_changed() {
   }
 }
 
+// True if values of a data type, and of all in it, are their own lifted form: nothing in them has a
+// gradient, and nothing is refused.
+bool LiftedTypes::has_no_cells(const Type* type, std::unordered_set<const TypeData*>& seen) const {
+  if (is_leaf(type) || type->is<FuncType>() || type->is<RefType>()) return false;
+  if (const auto* data = type->as<TypeCall>()) {
+    const auto* name = data->callee()->as<GlobalTypeVar>();
+    if (name == nullptr) return false;
+    const TypeData* declared = target_.type_data(name);
+    if (declared != nullptr && seen.insert(declared).second) {
+      for (const ConstructorRef& constructor : declared->constructors()) {
+        for (const TypeRef& field : constructor->inputs()) {
+          if (!has_no_cells(field.get(), seen)) return false;
+        }
+      }
+    }
+  }
+  bool found = true;
+  for_each_part(*type, [&](const Type* part) { found = found && has_no_cells(part, seen); });
+  return found;
+}
+
 TypeRef LiftedTypes::lift(const TypeRef& type) {
   if (!type) return type;
   if (is_leaf(type.get())) return TupleType::make({type, RefType::make(type)});
@@ -121,6 +142,11 @@ ExprRef LiftedTypes::walk(Walk walk, const TypeRef& type, const ExprRef& value,
   if (call == nullptr) throw Error(refusal(walk, *type), value->span());
   const TypeData* data = target_.type_data(call->callee()->as<GlobalTypeVar>());
   if (data == nullptr || data->is_extern()) return gives_nothing(walk) ? ExprRef() : value;
+  if (walk == Walk::kLift || walk == Walk::kPrimal || walk == Walk::kSeed) {
+    std::unordered_set<const TypeData*> seen;
+    if (type->closed() && has_no_cells(type.get(), seen))
+      return gives_nothing(walk) ? ExprRef() : value;
+  }
   std::vector<ExprRef> args{value};
   if (walk == Walk::kSeedFrom) args.push_back(given);
   VarRef result = code.bind(make_call(make_global_var(walk_function(walk, type)), args));

@@ -54,6 +54,7 @@ class LiftedTypes {
 
  private:
   bool changes(const Type* type) const;
+  bool has_no_cells(const Type* type, std::unordered_set<const TypeData*>& seen) const;
   void find_changed();
   GlobalTypeVarRef lifted_data(const GlobalTypeVar* name);
   ExprRef walk_tensor(Walk walk, const TypeRef& type, const ExprRef& value, const ExprRef& given,
