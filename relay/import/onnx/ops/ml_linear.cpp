@@ -159,17 +159,25 @@ GraphValue coupled(NodeContext& node, const std::vector<std::vector<GraphValue>>
   GraphValue round = node.constant_value(NDArray::scalar<int64_t>(0));
   round = GraphValue::of(node.importer().expr(round), round.type());  // changes
   constexpr int64_t kRounds = 100;
-  auto test = [&](NodeContext& in, const Values& states) {
-    return in.emit("less", {states[0], in.constant_value(NDArray::scalar<int64_t>(kRounds))});
-  };
-  auto step = [&](NodeContext& in, const Values& states) {
-    AttrList along{{"axis", std::vector<int64_t>{1}}, {"keepdims", true}};
-    GraphValue p = states[1];
+  AttrList along{{"axis", std::vector<int64_t>{1}}, {"keepdims", true}};
+  // The products of probabilities p with the matrix, with p again, which rows fit well enough, and
+  // if there are others: {p, qp, pqp, done, left}.
+  auto measured = [&](NodeContext& in, const GraphValue& p) {
     GraphValue qp = in.emit("sum", {in.emit("multiply", {matrix, in.unsqueeze(p, {1})})},
                             {{"axis", std::vector<int64_t>{2}}});
     GraphValue pqp = in.emit("sum", {in.emit("multiply", {p, qp})}, along);
     GraphValue error = in.emit("max", {in.emit("abs", {in.emit("subtract", {qp, pqp})})}, along);
     GraphValue done = in.emit("less", {error, number(in, 0.005 / static_cast<double>(n))});
+    GraphValue left = in.emit("any", {in.emit("logical_not", {done})});
+    return Values{p, qp, pqp, done, left};
+  };
+  auto test = [&](NodeContext& in, const Values& states) {
+    GraphValue more =
+        in.emit("less", {states[0], in.constant_value(NDArray::scalar<int64_t>(kRounds))});
+    return in.emit("logical_and", {more, states[5]});
+  };
+  auto step = [&](NodeContext& in, const Values& states) {
+    GraphValue p = states[1], qp = states[2], pqp = states[3];
     for (size_t i = 0; i < n; ++i) {
       auto at = static_cast<int64_t>(i);
       GraphValue own = q[i][i], there = in.slice(qp, 1, at, at + 1);
@@ -186,10 +194,13 @@ GraphValue coupled(NodeContext& node, const std::vector<std::vector<GraphValue>>
       GraphValue unit = float_array(in, place, {1, static_cast<int64_t>(n)});
       p = in.emit("divide", {in.emit("add", {p, in.emit("multiply", {unit, diff})}), more});
     }
-    return Values{in.emit("add", {states[0], in.scalar(kInt64, 1)}),
-                  in.emit("where", {done, states[1], p})};
+    Values next = measured(in, in.emit("where", {states[4], states[1], p}));
+    next.insert(next.begin(), in.emit("add", {states[0], in.scalar(kInt64, 1)}));
+    return next;
   };
-  return node.loop({round, first}, test, step)[1];
+  Values states = measured(node, first);
+  states.insert(states.begin(), round);
+  return node.loop(states, test, step)[1];
 }
 
 /// A classifier of support vectors: a decision for each pair of classes.
