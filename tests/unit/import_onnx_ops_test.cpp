@@ -119,6 +119,25 @@ TEST(ImportOnnxOps, Padding) {
   for (bool run_time : {false, true}) {
     EXPECT_EQ(pad("constant", run_time, {1, 2}), (Floats{0, 1, 2, 3, 0, 0}));
     EXPECT_EQ(pad("constant", run_time, {-1, 1}), (Floats{2, 3, 0}));
+    // More than there is, as long as what is added makes up for it.
+    EXPECT_EQ(pad("constant", run_time, {-4, 2}), (Floats{0}));
+    EXPECT_EQ(pad("constant", run_time, {-5, 5}), (Floats{0, 0, 0}));
+    EXPECT_EQ(pad("constant", run_time, {2, -4}), (Floats{0}));
+    EXPECT_EQ(pad("constant", run_time, {1, -4}), (Floats{}));
+    EXPECT_EQ(pad("constant", run_time, {-2, -1}), (Floats{}));
+    for (std::vector<int64_t> amounts : {std::vector<int64_t>{-2, -2}, {-4, 0}, {2, -6}}) {
+      std::string listed = std::to_string(amounts[0]) + ", " + std::to_string(amounts[1]);
+      try {
+        pad("constant", run_time, amounts);
+        ADD_FAILURE() << listed;
+      } catch (const Error& error) {
+        EXPECT_NE(error.diagnostics().front().message.find(
+                      "nn.pad: pad_width of axis 0 is [" + listed +
+                      "], which takes more than the 3 elements of data (3) away"),
+                  std::string::npos)
+            << error.diagnostics().front().message;
+      }
+    }
     EXPECT_EQ(pad("edge", run_time, {2, 1}), (Floats{1, 1, 1, 2, 3, 3}));
     EXPECT_EQ(pad("reflect", run_time, {2, 1}), (Floats{3, 2, 1, 2, 3, 2}));
     EXPECT_EQ(pad("reflect", run_time, {5, 0}), (Floats{2, 1, 2, 3, 2, 1, 2, 3}));

@@ -206,7 +206,7 @@ TypeRef infer_pad(const RelationCall& call) {
     for (Dim each : {widths[k].before, widths[k].after}) {
       std::string where = "pad_width of axis " + std::to_string(k) + " has " + each.str();
       constexpr int64_t kLargest = int64_t{1} << 40;
-      call.require_at_most(0, each, where + ", which is negative");
+      call.require_at_most(-kLargest, each, where + ", less than -2^40");
       call.require_at_most(each, kLargest, where + ", more than 2^40");
       if (mode == PadMode::kConstant || extent.is_any()) continue;
       // A border to repeat is 1 element, mirror images want an element beside the border for each.
@@ -216,7 +216,12 @@ TypeRef infer_pad(const RelationCall& call) {
                                "\" cannot take from the " + extent.str() + " elements of data " +
                                shape_str(data.dims));
     }
-    dims.push_back(extent + widths[k].before + widths[k].after);
+    Dim before = widths[k].before, after = widths[k].after;
+    call.require_at_most(Dim(0) - before - after, extent,
+                         "pad_width of axis " + std::to_string(k) + " is [" + before.str() + ", " +
+                             after.str() + "], which takes more than the " + extent.str() +
+                             " elements of data " + shape_str(data.dims) + " away");
+    dims.push_back(extent + before + after);
   }
   return TensorType::make(dims, data.dtype);
 }
@@ -312,13 +317,15 @@ RELAY_OP("strided_set")
     .compute(compute_strided_set);
 
 RELAY_OP("dyn.nn.pad")
-    .doc("The tensor with as many elements added around it as an argument says.")
+    .doc(
+        "The tensor with as many elements added around it as an argument says, or taken away where "
+        "that is negative.")
     .input("data", "Tensor.", tensor('T'))
     .input("pad_width", "Elements before and after the data, a pair for each axis.",
            tensor(kIndices).rank(2))
     .input("pad_val", "Scalar for mode \"constant\", converted to the data's dtype.",
            tensor().rank(0))
-    .output("result", "The larger tensor.", tensor('T'))
+    .output("result", "Tensor of the data's extents and the amounts.", tensor('T'))
     .attrs<DynPadAttrs>()
     .relation(infer_pad)
     .example("fn (%x: Tensor[(3), int8], %w: Tensor[(1, 2), int64]) { dyn.nn.pad(%x, %w, 9i8) }",

@@ -21,7 +21,7 @@ def pad(
     pad_val: ExprLike,
     pad_mode: str = 'constant',
 ) -> Expr:
-    """The tensor with as many elements added around it as an argument says.
+    """The tensor with as many elements added around it as an argument says, or taken away where that is negative.
 
     Args:
         data: Tensor.
@@ -30,7 +30,7 @@ def pad(
         pad_mode: Source of the new elements. One of "constant", "edge", "reflect".
 
     Returns:
-        result: The larger tensor.
+        result: Tensor of the data's extents and the amounts.
     """
     return call_op("dyn.nn.pad", data, pad_width, pad_val, pad_mode=pad_mode)
 

@@ -30,20 +30,6 @@ GraphValue inside(NodeContext& node, const std::string& mode, const GraphValue& 
   return node.emit("minimum", {there, node.emit("subtract", {twice, there})});
 }
 
-// Amounts made of others one by one: terms where those are known, else what the operator computes.
-GraphValue amounts_of(NodeContext& node, const char* op, const Values& args,
-                      Dim (*element)(Dim a, Dim b)) {
-  auto emit = [&] { return node.emit(op, args); };
-  auto of = [&](std::span<const Dim> e) { return element(e[0], e[1]); };
-  auto known = fold_elementwise(node, args, kInt64, of, emit);
-  return known ? *known : emit();
-}
-
-bool all_zero(const GraphValue& amounts) {
-  return amounts.elements() && std::all_of(amounts.elements()->begin(), amounts.elements()->end(),
-                                           [](Dim amount) { return amount.is_int(0); });
-}
-
 // Lists of the amounts in front and behind as the two columns of a matrix.
 GraphValue columns_of(NodeContext& node, const GraphValue& before, const GraphValue& after) {
   const Dim count = before.dim(0);
@@ -71,23 +57,8 @@ TypeRef padded_type(const GraphValue& x, const GraphValue& before, const GraphVa
 // Zero and constants around, some elements perhaps less: amounts that only a run knows.
 GraphValue pad_constant(NodeContext& node, const GraphValue& x, const GraphValue& before,
                         const GraphValue& after, const GraphValue& value) {
-  GraphValue zero = number_value(node, 0);
-  auto less = [](Dim a, Dim b) { return a - b; };
-  auto sum = [](Dim a, Dim b) { return a + b; };
-  auto most = [](Dim a, Dim b) { return max(a, b); };
-  auto least = [](Dim a, Dim b) { return min(a, b); };
-  GraphValue negative = amounts_of(node, "subtract", {zero, before}, less);
-  GraphValue cut_front = amounts_of(node, "maximum", {negative, zero}, most);
-  GraphValue cut_back = amounts_of(node, "minimum", {after, zero}, least);
-  GraphValue rest = x;
-  if (!all_zero(cut_front) || !all_zero(cut_back)) {
-    GraphValue end = amounts_of(node, "add", {shape_value(node, x), cut_back}, sum);
-    GraphValue ones = node.int_list(std::vector<int64_t>(x.rank(), 1));
-    rest = node.emit("dyn.strided_slice", {x, cut_front, end, ones});
-  }
-  GraphValue widths = columns_of(node, amounts_of(node, "maximum", {before, zero}, most),
-                                 amounts_of(node, "maximum", {after, zero}, most));
-  return node.importer().emit(node.scope(), node.node(), "dyn.nn.pad", {rest, widths, value},
+  return node.importer().emit(node.scope(), node.node(), "dyn.nn.pad",
+                              {x, columns_of(node, before, after), value},
                               {{"pad_mode", "constant"}}, padded_type(x, before, after));
 }
 
