@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 
 import pytest
 
@@ -31,6 +32,19 @@ def test_check(folder):
     code, out, err = relay("check", folder)
     assert (code, out) == (1, "3 programs, 1 wrong\n")
     assert "unknown local name %none" in err and f"{folder}/z.rly:1:15" in err
+
+
+def test_pipes(folder):
+    """A pipe is read once, and by its name alone: in a folder it would be waited for."""
+    pipe = folder / "pipe.rly"
+    os.mkfifo(pipe)
+    assert relay("check", folder) == (0, "2 programs, all right\n", "")
+    writer = threading.Thread(target=pipe.write_text, args=("def @main(%x: int32, %y: int32) { let %z = %y; %x }\n",))
+    writer.start()
+    done = subprocess.run([RELAY, "check", "--lint", pipe], capture_output=True, text=True, timeout=60, check=False)
+    writer.join()
+    assert done.stdout == "@main : fn (int32, int32) -> int32\n"
+    assert f"{pipe}:1:39" in done.stderr and "is not used" in done.stderr
 
 
 def test_fmt(folder):

@@ -28,18 +28,6 @@ const Module& kept(Module module) {
   return *whole;
 }
 
-void check(const std::string& path) {
-  const Module& module = kept(read_typed_program(path));
-  std::string text;
-  for (const Module::FunctionEntry& entry : module.functions()) {
-    if (is_imported(entry.function->span())) continue;
-    TypeRef signature = function_signature(module, entry.name);
-    printing::append_name(text, '@', entry.name.view());
-    text += " : " + (signature ? signature->str() : "_") + "\n";
-  }
-  print_out(text);
-}
-
 void add_value(std::string& text, const char* what, const std::string& name, const Type& type) {
   text += std::string(what) + " " + word_or_quoted(name) + ": " + type.str() + "\n";
 }
@@ -75,16 +63,23 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
                      [&](const std::string& one) { return one == name || one == "all"; });
 }
 
-// Warnings of the usual rules and of those that are asked for; those that are denied are errors,
-// and thrown. Without being asked, long texts, which machines write, are not looked at.
-void lint(const std::string& path, const LintOptions& options) {
+bool asks_for_lints(const LintOptions& options) { return options.all || !options.denied.empty(); }
+
+// A program, typed, and its text as far as `lint` looks at it: without being asked, long texts,
+// which machines write, are not looked at. The file is read once, for it may be a pipe.
+Module read_checked_program(const std::string& path, const LintOptions& options, Input& linted) {
   constexpr size_t kLong = size_t{1} << 20;
-  if (is_onnx_path(path)) return;
-  const bool asked = options.all || !options.denied.empty();
-  // A long file is not read a second time for nothing.
-  if (!asked && path != "-" && InputFile(path).size() > kLong) return;
   Input input = read_input(path);
-  if (!asked && input.text.size() > kLong) return;
+  linted.name = input.name;
+  if (asks_for_lints(options) || input.text.size() <= kLong) linted.text = input.text;
+  Module module = parse_program(std::move(input), true);
+  check_program(module, path);
+  return module;
+}
+
+// Warnings of the usual rules and of those that are asked for; those that are denied are errors,
+// and thrown.
+void lint(Input input, const LintOptions& options) {
   std::shared_ptr<const Source> source = SourceMap::add(input.name, std::move(input.text));
   std::vector<Diagnostic> warnings;
   std::vector<Diagnostic> errors;
@@ -133,10 +128,19 @@ std::string counted(size_t count) {
 void check_one(const std::string& path, const LintOptions& lints) {
   if (is_onnx_path(path)) {
     check_model(path);
-  } else {
-    check(path);
-    lint(path, lints);
+    return;
   }
+  Input input;
+  const Module& module = kept(read_checked_program(path, lints, input));
+  std::string text;
+  for (const Module::FunctionEntry& entry : module.functions()) {
+    if (is_imported(entry.function->span())) continue;
+    TypeRef signature = function_signature(module, entry.name);
+    printing::append_name(text, '@', entry.name.view());
+    text += " : " + (signature ? signature->str() : "_") + "\n";
+  }
+  print_out(text);
+  lint(std::move(input), lints);
 }
 
 // Only the mistakes of many programs, and how many are wrong.
@@ -149,8 +153,9 @@ void check_all(const std::vector<std::string>& files, const LintOptions& lints, 
         report(model.warnings);
         check_program(model.module, path);
       } else {
-        read_typed_program(path);
-        lint(path, lints);
+        Input input;
+        read_checked_program(path, lints, input);
+        lint(std::move(input), lints);
       }
     } catch (const Error& error) {  // of one program: the others are checked nevertheless
       report(with_onnx_nodes(error.diagnostics()));

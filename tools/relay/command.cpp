@@ -182,7 +182,10 @@ Module read_program(const std::string& path, bool typed, NamedArrays* params) {
     if (params != nullptr) *params = std::move(model.params);
     return std::move(model.module);
   }
-  Input input = read_input(path);
+  return parse_program(read_input(path), typed);
+}
+
+Module parse_program(Input input, bool typed) {
   Progress progress("parsing " + input.name);
   ParseResult parsed = parse_text(input.name, std::move(input.text));
   if (!parsed.ok()) {

@@ -86,6 +86,8 @@ const std::string& standard_input();
 /// it is wrong; `typed`: with its type errors where those of its text leave that open. `params`
 /// gets what a model brings along for parameters of its entry.
 Module read_program(const std::string& path, bool typed = false, NamedArrays* params = nullptr);
+/// The same of a text that is no model.
+Module parse_program(Input input, bool typed);
 /// Makes the safe changes that diagnostics of a file propose, as long as there are any (`relay
 /// check
 /// --fix`); returns how many. Throws `Error` for a file that cannot be written.

@@ -20,7 +20,8 @@ std::vector<std::string> programs_in(const std::string& folder) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
       if (path.filename().string().starts_with('.')) entry.disable_recursion_pending();
-    } else if (path.extension() == ".rly" || path.extension() == ".relay") {
+    } else if ((path.extension() == ".rly" || path.extension() == ".relay") &&
+               !entry->is_other(ignored)) {  // a pipe would be waited for
       files.push_back(path.string());
     }
     entry.increment(error);
