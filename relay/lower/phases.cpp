@@ -194,14 +194,23 @@ class Phases {
   }
 
   /// True if neighbouring lanes read elements that are far apart, which are loaded one by one.
+  /// Under a condition they may be two apart: each result takes as many loads with masks.
   static bool reads_apart(const ScalarRef& value, const Axis& lane) {
-    constexpr int64_t kNear = 8;
+    constexpr int64_t kNear = 8, kNearInArms = 2;
+    std::vector<ScalarRef> arms;
     for (const ScalarNode* node : te::post_order({&value, 1})) {
-      if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
-      const Dim step = te::affine(node->args.back()).coefficient(lane.id);
-      if (!step.is_int() || step.as_int() > kNear) return true;
+      if (node->kind != ScalarKind::kSelect) continue;
+      arms.insert(arms.end(), node->args.begin() + 1, node->args.end());
     }
-    return false;
+    auto apart = [&](std::span<const ScalarRef> roots, int64_t most) {
+      for (const ScalarNode* node : te::post_order(roots)) {
+        if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
+        const Dim step = te::affine(node->args.back()).coefficient(lane.id);
+        if (!step.is_int() || step.as_int() > most) return true;
+      }
+      return false;
+    };
+    return apart({&value, 1}, kNear) || apart(arms, kNearInArms);
   }
 
   /// Results of a line: of each lane those of all remainders, side by side.

@@ -19,32 +19,24 @@ class FoldAdjoint {
         points_(extents_of(map.axes)),
         box_(extents_of(fold.axes)) {}
 
-  /// The seed of a maximum or minimum: all to the first element that attains it.
-  Scalar of_extremum(const Scalar& gradient) {
-    bool is_max = fold_.combiner->kind == Kind::kMax;
-    auto beyond = [is_max](const Scalar& a, const Scalar& b) {
-      Scalar greater = is_max ? a > b : a < b;
-      return greater || (unary(UnaryOp::kIsNan, a) && !unary(UnaryOp::kIsNan, b));
-    };
-    Scalar least = is_max ? lowest(fold_.dtype) : highest(fold_.dtype);
+  /// The seed of a maximum or minimum: all to the first element that attains it. `result` is the
+  /// fold's. Positions are as wide as most elements where they are few enough, so that vectors of
+  /// the two go together.
+  Scalar of_extremum(const Tensor& result, const Scalar& gradient) {
+    constexpr int64_t kMost = INT32_MAX;
+    const Dim all = product(box_);
+    const DType wide = all.is_int() && all.as_int() < kMost ? kInt32 : kInt64;
     Tensor first = b_.map(points_, [&](Indices i) {
-      return b_.fold(
-          box_,
-          [&](Indices k) -> std::vector<Scalar> {
-            Scalar position = position_of(k);
-            if (where()) position = select(at(where(), i, k), position, index_constant(-1));
-            return {value(0, i, k, least), position};
-          },
-          [&](std::span<const Scalar> l, std::span<const Scalar> r) -> std::vector<Scalar> {
-            // Position -1 is nothing.
-            Scalar tie = !beyond(l[0], r[0]) && !beyond(r[0], l[0]);
-            Scalar right = r[1] >= 0 && (l[1] < 0 || beyond(r[0], l[0]) || (tie && r[1] < l[1]));
-            return {select(right, r[0], l[0]), select(right, r[1], l[1])};
-          },
-          {least, index_constant(-1)}, {.commutes = true})[1];
+      return b_.min(box_, [&](Indices k) {
+        Scalar element = at(fold_.args[0], i, k), extreme = result(i);
+        // Of elements that are no numbers the first one is the result.
+        Scalar attains = element == extreme || unary(UnaryOp::kIsNan, element);
+        if (where()) attains = Scalar(at(where(), i, k)) && attains;
+        return select(attains, cast(position_of(k), wide), highest(wide));
+      });
     });
-    Scalar here = first(indices_of(map_.axes)) == position_of(indices_of(fold_.axes));
-    return select(here, gradient, zero(fold_.dtype));
+    Scalar position = cast(position_of(indices_of(fold_.axes)), wide);
+    return select(first(indices_of(map_.axes)) == position, gradient, zero(fold_.dtype));
   }
 
   /// The seed of a product: the product of the others, without dividing by 0.
@@ -225,14 +217,14 @@ class FoldAdjoint {
 }  // namespace
 
 std::vector<Scalar> fold_seeds(Builder& b, const Map& map, const ScalarNode& fold,
-                               std::span<const Scalar> gradients) {
+                               const Tensor& result, std::span<const Scalar> gradients) {
   FoldAdjoint adjoint(b, map, fold);
   switch (fold.combiner->kind) {
     case Kind::kSum:
       return {gradients[0]};
     case Kind::kMax:
     case Kind::kMin:
-      return {adjoint.of_extremum(gradients[0])};
+      return {adjoint.of_extremum(result, gradients[0])};
     case Kind::kProd:
       return {adjoint.of_product(gradients[0])};
     case Kind::kCustom:

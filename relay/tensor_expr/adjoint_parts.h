@@ -98,8 +98,9 @@ bool vanishes_outside(const Scalar& value, uint32_t axis, Dim extent,
 Scalar fill_outside(const Scalar& value, std::span<const ScalarNode* const> loads);
 
 /// For a stage that is a fold: the factors of its values v (in terms of the axes of the stage and
-/// the fold), from the gradients of its accumulators (null: none). Adds stages.
+/// the fold), from the stage's first result and the gradients of its accumulators (null: none).
+/// Adds stages.
 std::vector<Scalar> fold_seeds(Builder& b, const Map& map, const ScalarNode& fold,
-                               std::span<const Scalar> gradients);
+                               const Tensor& result, std::span<const Scalar> gradients);
 
 }  // namespace relay::te

@@ -60,7 +60,7 @@ void Backward::pull(const Map& map) {
     Scalar& sum = of_accumulator[is_get ? map.values[k]->id : 0];
     sum = plus(sum, gradients[k]);
   }
-  std::vector<Scalar> seeds = fold_seeds(b_, map, *fold, of_accumulator);
+  std::vector<Scalar> seeds = fold_seeds(b_, map, *fold, b_.tensor(current(0)), of_accumulator);
   std::vector<Axis> scope = map.axes;
   scope.insert(scope.end(), fold->axes.begin(), fold->axes.end());
   std::span<const ScalarRef> values(fold->args.data(), count);
