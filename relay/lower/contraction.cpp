@@ -255,20 +255,42 @@ Contraction turned(const Contraction& contraction) {
   return result;
 }
 
+namespace {
+
 bool is_better_turned(const Contraction& contraction) {
   constexpr int64_t kVeryFew = 4, kFewest = 16;
   const auto rows = count(contraction.rows), columns = count(contraction.columns);
   if (!columns || *columns < 2 || *columns > kVeryFew || (rows && *rows < kFewest)) return false;
   const auto last = std::find_if(contraction.rows.rbegin(), contraction.rows.rend(), is_real);
-  const ScalarNode* load = nullptr;
-  for (const ScalarNode* node : te::post_order({&contraction.lhs, 1})) {
-    if (node->kind != ScalarKind::kLoad) continue;
-    if (load != nullptr) return false;
-    load = node;
-  }
+  const ScalarNode* load = only_load(contraction.lhs);
   if (load == nullptr || last == contraction.rows.rend()) return false;
   const Buffer& buffer = contraction.buffers[static_cast<size_t>(load->tensor.index)];
   return te::affine_offset(load->args, buffer.dims).coefficient(last->id).is_int(1);
+}
+
+}  // namespace
+
+std::optional<Contraction> better_turned(const Contraction& contraction) {
+  constexpr int64_t kManyColumns = 64;
+  if (!is_better_turned(contraction)) return std::nullopt;
+  Contraction result = turned(contraction);
+  const ScalarNode* load = only_load(result.rhs);
+  const Affine offset =
+      te::affine_offset(load->args, result.buffers[static_cast<size_t>(load->tensor.index)].dims);
+  // The columns behind this one, which are side by side.
+  auto first = result.columns.end();
+  Dim stride = 1, extent = 1;
+  while (first != result.columns.begin()) {
+    const Axis& axis = *std::prev(first);
+    if (is_real(axis) && offset.coefficient(axis.id) != stride) break;
+    stride = stride * axis.extent;
+    extent = extent * axis.extent;
+    --first;
+  }
+  if (extent.is_int() && extent.as_int() < kManyColumns) return result;
+  result.batch.insert(result.batch.end(), result.columns.begin(), first);
+  result.columns.erase(result.columns.begin(), first);
+  return result;
 }
 
 bool has_few_columns(const Contraction& contraction, const Processor& processor) {

@@ -30,9 +30,10 @@ const te::ScalarNode* only_load(const te::ScalarRef& value);
 /// The contraction with rows and columns in each other's place: what were columns, in whatever
 /// product of the batch, are rows together. Results are then scattered over memory.
 Contraction turned(const Contraction& contraction);
-/// True if that is better as factors lie: very few columns, and rows side by side in the left
-/// factor, as in a transposed convolution, whose steps are columns.
-bool is_better_turned(const Contraction& contraction);
+/// The contraction turned, if that is better as factors lie: very few columns, and rows side by
+/// side in the left factor, as in a transposed convolution, whose steps are columns. The new
+/// columns are side by side in memory as well: images are taken one at a time.
+std::optional<Contraction> better_turned(const Contraction& contraction);
 /// True if that is better where the left factor can be packed as a right one: few columns, as those
 /// of a convolution over few pixels, and rows that fill vectors of so many bytes.
 bool has_few_columns(const Contraction& contraction, const Processor& processor);

@@ -174,9 +174,38 @@ class Planner {
     Affine offset = te::affine_offset(contraction_.out_index, out.dims);
     std::optional<Dim> stride = plan_.columns.stride_of(offset);
     bool contiguous = stride && (stride->is_int(1) || plan_.columns.extent.is_int(1));
-    if (contiguous && is_linear(offset)) plan_.out_offset = offset;
-    if (!plan_.out_offset) plan_.heavy_epilogue = true;
+    if (!contiguous) plan_.interleave = rows_between(offset);
+    if ((contiguous || plan_.interleave > 1) && is_linear(offset)) plan_.out_offset = offset;
+    if (!contiguous || !plan_.out_offset) plan_.heavy_epilogue = true;
     plan_.epilogue_axes = !plan_.out_offset || uses_axes(plan_.epilogue);
+  }
+
+  // How many rows that follow each other fill the places between the results of neighbouring
+  // columns, as those of a transposed convolution do; 1 where results lie otherwise.
+  int64_t rows_between(const Affine& offset) const {
+    constexpr int64_t kMost = 8;
+    const auto is_real = [](const te::Axis& axis) { return !axis.extent.is_int(1); };
+    const std::vector<te::Axis>&rows = plan_.rows.axes, &columns = plan_.columns.axes;
+    const auto row = std::find_if(rows.rbegin(), rows.rend(), is_real);
+    const auto column = std::find_if(columns.rbegin(), columns.rend(), is_real);
+    if (row == rows.rend() || column == columns.rend()) return 1;
+    if (!plan_.rows.extent.is_int() || !row->extent.is_int()) return 1;
+    const bool between = row->extent.as_int() <= kMost && offset.coefficient(row->id).is_int(1) &&
+                         offset.coefficient(column->id) == row->extent;
+    return between ? row->extent.as_int() : 1;
+  }
+
+  // Rows that fill the places between each other's results are stored together, so tiles must not
+  // part them; where a packed operand's panels do, results are stored one by one.
+  void check_interleaving() {
+    const int64_t together = plan_.interleave;
+    const Cut& tiles = plan_.row_tiles;
+    const bool whole = tiles.size % together == 0 && tiles.rest % together == 0 &&
+                       (tiles.rest > 0 || tiles.even());
+    if (together == 1 || (whole && !plan_.dots && !plan_.matrix && plan_.tail == 0)) return;
+    plan_.interleave = 1;
+    plan_.out_offset.reset();
+    plan_.epilogue_axes = true;
   }
 
   void choose_access() {
@@ -318,7 +347,10 @@ class Planner {
       const int64_t width = plan_.lhs.packed->width, tile = packed_tile(width, plan_.panels.size);
       return cut_panels(rows, tile > 0 ? tile : width);
     }
-    return rows.is_int() ? cut_known(rows.as_int(), most) : cut_unknown(rows, most);
+    if (!rows.is_int()) return cut_unknown(rows, most);
+    const int64_t together = plan_.interleave, count = rows.as_int();
+    if (together == 1 || together > most) return cut_known(count, most);
+    return cut_panels(rows, cut_known(count / together, most / together).size * together);
   }
 
   // The same for all tiles and for packing.
@@ -348,6 +380,7 @@ class Planner {
     choose_tail();
     choose_panels();
     choose_row_tiles();
+    check_interleaving();
     plan_.tiles_in_block = row_tiles_in_block();
     Dim others = plan_.batch.extent * plan_.panels.pieces;
     if (others.is_int() && others.as_int() > 0 && plan_.row_tiles.pieces.is_int()) {

@@ -117,9 +117,12 @@ struct ContractionPlan {
   Factor lhs, rhs;
   te::ScalarRef epilogue;  // loads replaced by registers
   std::vector<TileLoad> tile_loads;
-  std::optional<te::Affine> out_offset;  // contiguous along columns
-  bool heavy_epilogue = false;           // long code: written once for all rows of a tile
-  bool epilogue_axes = false;            // what is stored, or where, needs values of axes
+  std::optional<te::Affine> out_offset;  // contiguous along columns, but for rows between them:
+  /// So many rows that follow each other fill the places between the results of neighbouring
+  /// columns.
+  int64_t interleave = 1;
+  bool heavy_epilogue = false;  // long code: written once for all rows of a tile
+  bool epilogue_axes = false;   // what is stored, or where, needs values of axes
   uint32_t num_vars = 0;
 
   int64_t lanes = 1;          // of a vector of accumulators

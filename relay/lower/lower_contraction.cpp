@@ -42,8 +42,11 @@ std::optional<DraftKernel> lower_contraction(const Job& job) {
   std::optional<Contraction> contraction =
       match_contraction(draft.buffers(), out, map.axes, value, draft.num_axes(), draft.num_vars());
   if (!contraction || reads_once(*contraction)) return std::nullopt;
-  if (is_better_turned(*contraction) || is_packed_turned(*contraction, job.options.processor))
+  if (std::optional<Contraction> better = better_turned(*contraction)) {
+    contraction = std::move(better);
+  } else if (is_packed_turned(*contraction, job.options.processor)) {
     contraction = turned(*contraction);
+  }
   Dim points = 1;
   for (const te::Axis& axis : map.axes) points = points * axis.extent;
   return draft.finish(job.name, std::move(*contraction), points * flops_of(map.values));

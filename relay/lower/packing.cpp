@@ -255,7 +255,8 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
   for (size_t s = 0; s < c.stages.size(); ++s) {
     std::optional<Contraction> contraction = contraction_of(c, s);
     if (!contraction) continue;
-    if (is_better_turned(*contraction)) contraction = turned(*contraction);
+    if (std::optional<Contraction> better = better_turned(*contraction))
+      contraction = std::move(better);
     std::optional<Operand> operand;
     // The left factor as the right one, where it alone is constant.
     if (has_few_columns(*contraction, processor) &&

@@ -124,10 +124,10 @@ TEST(VmFewColumns, KnownExtents) {
 
 /// Images of known or any extents under a two-dimensional operator.
 void expect_same_images(const std::string& call, const Shape& weights, const std::string& data,
-                        const std::vector<Shape>& shapes) {
+                        const std::vector<Shape>& shapes, const std::string& prefix = "nn.") {
   expect_same(
       "def @main(%x: " + tensor(data, kFloat32) + ", %w: " + tensor(list(weights), kFloat32) +
-          ", %b: " + tensor(list(Shape{weights[0], 1}), kFloat32) + ") { nn." + call + " }\n",
+          ", %b: " + tensor(list(Shape{weights[0], 1}), kFloat32) + ") { " + prefix + call + " }\n",
       weights, kFloat32, shapes);
 }
 
@@ -141,6 +141,59 @@ TEST(VmFewColumns, TransposedConvolutions) {
   expect_same_images("conv2d_transpose(%x, %w, strides=[3, 3], padding=[1, 1])", {6, 4, 5, 5},
                      "1, 6, 9, 20", {{1, 6, 9, 20}});
   expect_same_images("conv2d_transpose(%x, %w, strides=[2, 2], padding=[1, 1])", {6, 4, 4, 4},
+                     "n, 6, h, w", shapes);
+}
+
+// Rows of weights whose results lie between each other's are stored together: lines that are whole
+// vectors, that end within one, and that are shorter; tiles of rows that are not all equal.
+TEST(VmFewColumns, InterleavedRows) {
+  std::vector<Shape> shapes;
+  for (int64_t width : {1, 3, 7, 8, 13, 16, 31, 40}) shapes.push_back({1 + width % 2, 6, 5, width});
+  for (const char* step : {"2", "3", "4"}) {
+    SCOPED_TRACE(step);
+    const std::string call = "conv2d_transpose(%x, %w, strides=[2, " + std::string(step) + "])";
+    const int64_t window = step[0] - '0';
+    for (int64_t channels : {1, 2, 5, 9}) {
+      expect_same_images(call, {6, channels, 2, window}, "n, 6, h, w", shapes);
+      expect_same_images(call, {6, channels, 2, window}, list(shapes[4]), {shapes[4]});
+      expect_same_images(call, {6, channels, 2, window}, list(shapes[7]), {shapes[7]});
+    }
+    expect_same_images("sigmoid(nn." + call + " + reshape(%b, newshape=[6, 1, 1]))",
+                       {6, 6, 2, window}, "n, 6, h, w", shapes, "");
+  }
+  expect_same_images("conv2d_transpose(%x, %w, strides=[2, 2], groups=3)", {6, 4, 2, 2},
+                     "n, 6, h, w", shapes);
+}
+
+TEST(VmFewColumns, InterleavedRowsOfOtherRanks) {
+  auto transposed = [](const std::string& name, const std::string& data, const Shape& weights,
+                       const std::string& strides, const std::vector<Shape>& shapes, DType dtype) {
+    expect_same("def @main(%x: " + tensor(data, dtype) + ", %w: " + tensor(list(weights), dtype) +
+                    ", %b: " + tensor(list(Shape{weights[0], 1}), dtype) + ") { nn." + name +
+                    "(%x, %w, strides=" + strides + ") }\n",
+                weights, dtype, shapes);
+  };
+  transposed("conv1d_transpose", "n, 6, l", {6, 12, 4}, "[4]", {{1, 6, 9}, {2, 6, 30}}, kFloat32);
+  transposed("conv3d_transpose", "n, 4, d, h, w", {4, 3, 2, 2, 2}, "[2, 2, 2]",
+             {{1, 4, 2, 3, 9}, {2, 4, 3, 2, 8}}, kFloat32);
+  transposed("conv2d_transpose", "n, 6, h, w", {6, 5, 2, 2}, "[2, 2]", {{1, 6, 3, 7}, {2, 6, 4, 8}},
+             kFloat64);
+}
+
+// Results that end within a step, where the window is not as long as its step or lacks padding.
+TEST(VmFewColumns, StepsThatEndEarly) {
+  const std::vector<Shape> shapes{{1, 6, 5, 7}, {2, 6, 3, 17}, {1, 6, 1, 1}};
+  for (const char* attributes :
+       {"strides=[2, 2]", "strides=[4, 4]", "strides=[2, 2], padding=[1, 1]",
+        "strides=[3, 2], padding=[1, 0], output_padding=[1, 0]",
+        "strides=[5, 5], dilation=[2, 2]"}) {
+    const std::string call = "conv2d_transpose(%x, %w, " + std::string(attributes) + ")";
+    expect_same_images(call, {6, 5, 3, 3}, "n, 6, h, w", shapes);
+    expect_same_images(call, {6, 5, 3, 3}, list(shapes[1]), {shapes[1]});
+  }
+  expect_same_images("relu(nn.conv2d_transpose(%x, %w, strides=[2, 2]))", {6, 1, 3, 3},
+                     "n, 6, h, w", shapes);
+  expect_same_images("conv2d_transpose(%x, %w, strides=[2, 2], groups=6)", {6, 1, 3, 3},
                      "n, 6, h, w", shapes);
 }
 

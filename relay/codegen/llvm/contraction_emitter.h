@@ -296,20 +296,38 @@ class ContractionEmitter {
   void emit_part_tiles(int64_t size, Value* left, Value* row, int64_t vectors, Value* panel,
                        Value* first_column);
   bool varies_by_row(const TileLoad& tile) const;
+
+  // contraction_interleaved.cpp
+  /// Where a vector of columns is in lines of an output whose rows interleave.
+  struct LinePlace {
+    Value* column = nullptr;
+    Value* in_line = nullptr;
+    Value* length = nullptr;  // of a line
+    Value* offset = nullptr;  // what the columns add to that of a row
+    Value* whole = nullptr;   // i1: its line does not end before the vector does; null: surely
+  };
+  std::vector<LinePlace> line_places(size_t vectors, Value* first_column);
+  /// Stores results of rows that fill the places between each other's, in memory form.
+  void store_interleaved(std::vector<Value*> rows, Value* first_row, const LinePlace& place);
+
+  // contraction_tile.cpp
   /// Vectors that live on behind the following loop leave their registers to its sums: the
   /// allocator would rather spill a sum than a constant that it moved out of all loops.
   void clear_registers();
   /// Address of an element of the output that is contiguous along columns.
   Value* out_line(Value* row, Value* column);
   Value* multiply_add(Value* a, Value* b, Value* sum);
-  /// A bool that is true if all lanes of a tile's last vector are columns, where the lanes of the
-  /// vector that is cut are known; else null.
-  Value* last_vector_is_whole(Value* first_column, size_t vectors);
-  /// Stores a vector of results in lanes that are columns: all without a mask.
-  void store_columns(Value* result, Value* at, DType type, Value* mask, Value* whole);
-  /// Applies the epilogue to sums[row][vector] and stores.
+  /// A bool that is true if all lanes of a tile's vectors are columns; null for `dots`.
+  Value* vectors_are_whole(Value* first_column, size_t vectors);
+  /// Stores a row's vectors of results in lanes that are columns: all without masks where `whole`,
+  /// since some processors take 20 cycles for a masked store of AVX.
+  void store_row(const std::vector<Value*>& results, Value* line, const std::vector<Value*>& masks,
+                 Value* whole);
+  /// Applies the epilogue to sums[row][vector] and stores; `places` are those of the vectors where
+  /// rows interleave.
   void finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,
-                   Value* first_column, const std::vector<Value*>& masks);
+                   Value* first_column, const std::vector<Value*>& masks,
+                   const std::vector<LinePlace>& places);
   void finish_tile(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                    Value* first_column, const std::vector<Value*>& masks);
 

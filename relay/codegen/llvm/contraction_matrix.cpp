@@ -188,7 +188,7 @@ void ContractionEmitter::finish_matrix_rows(const MatrixRows& rows, const RightL
       values[static_cast<size_t>(i / vectors)].push_back(
           b_.CreateLoad(accumulator(lanes_), sums.slots[static_cast<size_t>(i)]));
     }
-    finish_rows(values, first, first_column, masks);
+    finish_rows(values, first, first_column, masks, {});
   };
   Value* whole = n(0);
   if (!plan_.heavy_epilogue) {

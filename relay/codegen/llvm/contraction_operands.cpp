@@ -241,10 +241,15 @@ void ContractionEmitter::prefetch_epilogue(int64_t rows, int64_t vectors, Value*
     if ((vectors - 1) % step != 0)
       prefetch(element(line, dtype, n((vectors - 1) * plan_.lanes)), Cache::kFirst, write);
   };
+  const DType out_type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
   for (int64_t i = 0; i < rows; ++i) {
     Value* row = add(first_row, n(i));
-    if (plan_.out_offset) {
-      fetch(out_line(row, first_column), f_.buffers[static_cast<size_t>(c_.out)].dtype, true);
+    if (plan_.out_offset && i % plan_.interleave == 0) {
+      Value* line = out_line(row, first_column);
+      for (int64_t k = 0; k < plan_.interleave; ++k) {
+        Value* part = element(line, out_type, n(k * vectors * plan_.lanes));
+        fetch(part, out_type, true);
+      }
     }
     for (const TileLoad& tile : plan_.tile_loads) {
       if (!tile.along_columns || !varies_by_row(tile)) continue;

@@ -181,10 +181,11 @@ llvm::Value* ContractionEmitter::out_line(Value* row, Value* column) {
 
 void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sums, Value* first_row,
                                      Value* first_column, const std::vector<Value*>& masks) {
-  if (!plan_.heavy_epilogue || (sums.size() == 1 && !plan_.fills_tiles)) {
-    finish_rows(sums, first_row, first_column, masks);
-    return;
-  }
+  const std::vector<LinePlace> places = line_places(masks.size(), first_column);
+  const int64_t together = plan_.interleave;
+  const bool once = static_cast<int64_t>(sums.size()) == together && !plan_.fills_tiles;
+  if (!plan_.heavy_epilogue || once)
+    return finish_rows(sums, first_row, first_column, masks, places);
   const auto vectors = static_cast<int64_t>(masks.size());
   const int64_t width = vectors * plan_.lanes;
   auto vector_align = static_cast<unsigned>(plan_.lanes * plan_.element_bytes);
@@ -196,43 +197,69 @@ void ContractionEmitter::finish_tile(const std::vector<std::vector<Value*>>& sum
     }
   }
   Value* end = plan_.fills_tiles ? task_.tile_rows : n(static_cast<int64_t>(sums.size()));
-  f_.emit_loop(n(0), end, n(1), [&](Value* i) {
-    std::vector<std::vector<Value*>> one(1);
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value* at = element(tile_, c_.accumulator, add(mul(i, n(width)), n(v * plan_.lanes)));
+  f_.emit_loop(n(0), end, n(together), [&](Value* i) {
+    std::vector<std::vector<Value*>> rows(static_cast<size_t>(together));
+    for (int64_t k = 0; k < together * vectors; ++k) {
+      Value* at = element(tile_, c_.accumulator, add(mul(i, n(width)), n(k * plan_.lanes)));
       auto* load = b_.CreateAlignedLoad(accumulator(lanes_), at, llvm::Align(vector_align));
-      one[0].push_back(f_.annotate_scratch(load, kTile));
+      rows[static_cast<size_t>(k / vectors)].push_back(f_.annotate_scratch(load, kTile));
     }
-    finish_rows(one, add(first_row, i), first_column, masks);
+    finish_rows(rows, add(first_row, i), first_column, masks, places);
   });
 }
 
-llvm::Value* ContractionEmitter::last_vector_is_whole(Value* first_column, size_t vectors) {
-  if (plan_.dots || !plan_.panels.known || !plan_.main_columns.is_int()) return nullptr;
+llvm::Value* ContractionEmitter::vectors_are_whole(Value* first_column, size_t vectors) {
+  if (plan_.dots) return nullptr;
   Value* end = add(first_column, n(static_cast<int64_t>(vectors) * plan_.lanes));
   return b_.CreateICmpSLE(end, dim(plan_.main_columns));
 }
 
-void ContractionEmitter::store_columns(Value* result, Value* at, DType type, Value* mask,
-                                       Value* whole) {
-  llvm::Align align(type.size());
-  auto store_all = [&] { f_.annotate(b_.CreateAlignedStore(result, at, align), c_.out); };
-  if (mask == nullptr) return store_all();
-  const std::optional<unsigned> known = known_first_lanes(mask);
-  if ((!known && whole == nullptr) || f_.target.isa == Target::Isa::kAvx512) {
-    f_.annotate(b_.CreateMaskedStore(result, at, align, mask), c_.out);
-    return;
+void ContractionEmitter::store_row(const std::vector<Value*>& results, Value* line,
+                                   const std::vector<Value*>& masks, Value* whole) {
+  const DType type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
+  const llvm::Align align(type.size());
+  auto address = [&](size_t v) {
+    return element(line, type, n(static_cast<int64_t>(v) * plan_.lanes));
+  };
+  auto store_all = [&](size_t v) {
+    f_.annotate(b_.CreateAlignedStore(results[v], address(v), align), c_.out);
+  };
+  std::vector<size_t> cut;  // vectors whose lanes are perhaps not all columns
+  for (size_t v = 0; v < results.size(); ++v) {
+    if (masks[v] == nullptr) {
+      store_all(v);
+    } else if (std::optional<unsigned> count = known_first_lanes(masks[v]);
+               count && f_.target.isa != Target::Isa::kAvx512) {
+      store_first(f_, c_.out, results[v], address(v), *count, align);
+    } else {
+      cut.push_back(v);
+    }
   }
-  if (known) return store_first(f_, c_.out, result, at, *known, align);
-  f_.emit_if(whole, store_all);
-  f_.emit_if(b_.CreateNot(whole), [&] {
-    const auto rest = static_cast<unsigned>(plan_.main_columns.as_int() % plan_.lanes);
-    store_first(f_, c_.out, result, at, rest, align);
+  auto store_cut = [&] {
+    const Dim columns = plan_.main_columns;
+    for (size_t v : cut) {
+      if (whole != nullptr && plan_.panels.known && columns.is_int()) {
+        const auto rest = static_cast<unsigned>(columns.as_int() % plan_.lanes);
+        store_first(f_, c_.out, results[v], address(v), rest, align);
+      } else {
+        f_.annotate(b_.CreateMaskedStore(results[v], address(v), align, masks[v]), c_.out);
+      }
+    }
+  };
+  if (cut.empty()) return;
+  if (whole == nullptr || f_.target.isa == Target::Isa::kAvx512) {
+    whole = nullptr;
+    return store_cut();
+  }
+  f_.emit_if(whole, [&] {
+    for (size_t v : cut) store_all(v);
   });
+  f_.emit_if(b_.CreateNot(whole), store_cut);
 }
 
 void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sums, Value* first_row,
-                                     Value* first_column, const std::vector<Value*>& masks) {
+                                     Value* first_column, const std::vector<Value*>& masks,
+                                     const std::vector<LinePlace>& places) {
   // Loads that are the same for all rows happen once.
   auto loaded = [&](const TileLoad& tile, Value* row_part, size_t v) {
     const LinearLoad& load = tile.load;
@@ -250,7 +277,7 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     return tile.along_columns ? LaneValue::vector(value) : LaneValue::uniform(value);
   };
   const size_t vectors = masks.size();
-  Value* whole = last_vector_is_whole(first_column, vectors);
+  Value* whole = vectors_are_whole(first_column, vectors);
   std::vector<std::vector<LaneValue>> values(plan_.tile_loads.size(),
                                              std::vector<LaneValue>(vectors));
   auto load_all = [&](size_t k, Value* row_part) {
@@ -268,6 +295,8 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
   binds.push_back(c_.sum | te::kVarFlag);
   for (const TileLoad& tile : plan_.tile_loads) binds.push_back(tile.var | te::kVarFlag);
   std::sort(binds.begin(), binds.end());
+  const auto together = static_cast<size_t>(plan_.interleave);
+  std::vector<std::vector<Value*>> turned(vectors);  // results of rows that are stored together
   for (size_t i = 0; i < sums.size(); ++i) {
     Value* row = add(first_row, n(static_cast<int64_t>(i)));
     for (size_t k = 0; k < plan_.tile_loads.size(); ++k) {
@@ -276,11 +305,8 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
     }
     std::vector<Value*> row_values;
     if (plan_.epilogue_axes) row_values = split(plan_.rows, row);
-    Value* out_at = nullptr;
-    DType out_type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
-    if (plan_.out_offset) {
-      out_at = out_line(row, first_column);
-    }
+    std::vector<Value*> results;
+    const DType out_type = f_.buffers[static_cast<size_t>(c_.out)].dtype;
     for (size_t v = 0; v < vectors; ++v) {
       ScalarEmitter::Scope scope(scalars_, ScalarEmitter::RegionKind::kConditional, binds);
       scalars_.set_lanes(lanes_, masks[v]);
@@ -296,14 +322,22 @@ void ContractionEmitter::finish_rows(const std::vector<std::vector<Value*>>& sum
         bind_lanes(plan_.columns, column, lanes_);
       }
       Value* result = scalars_.emit_wide(plan_.epilogue);
-      if (out_at == nullptr) {
+      if (!plan_.out_offset) {
         scalars_.store(c_.out, c_.out_index, LaneValue::vector(result));
         continue;
       }
-      result = scalars_.to_memory(result, out_type);
-      Value* at = element(out_at, out_type, n(static_cast<int64_t>(v) * plan_.lanes));
-      store_columns(result, at, out_type, masks[v], whole);
+      results.push_back(scalars_.to_memory(result, out_type));
+      turned[v].push_back(results.back());
     }
+    if (!plan_.out_offset) continue;
+    if (together == 1) {
+      store_row(results, out_line(row, first_column), masks, whole);
+      continue;
+    }
+    if ((i + 1) % together != 0) continue;
+    Value* first = add(first_row, n(static_cast<int64_t>(i + 1 - together)));
+    for (size_t v = 0; v < vectors; ++v)
+      store_interleaved(std::exchange(turned[v], {}), first, places[v]);
   }
 }
 

@@ -13,29 +13,46 @@ namespace {
 /// Outputs from here on are written past the caches: nobody finds them there later.
 constexpr int64_t kHugeBytes = int64_t{24} << 20;
 
-/// Vectors of the elements of several taken in turn: a power of two of them.
+}  // namespace
+
 std::vector<llvm::Value*> interleave(llvm::IRBuilder<>& b, std::vector<llvm::Value*> vectors) {
-  if (vectors.size() == 1) return vectors;
-  std::vector<llvm::Value*> even, odd, result;
-  for (size_t k = 0; k < vectors.size(); ++k) (k % 2 == 0 ? even : odd).push_back(vectors[k]);
+  const size_t count = vectors.size();
+  if (count == 1) return vectors;
+  auto* type = llvm::cast<llvm::FixedVectorType>(vectors[0]->getType());
+  const auto lanes = static_cast<size_t>(type->getNumElements());
+  std::vector<llvm::Value*> result;
+  if (count % 2 != 0) {
+    // One vector after the other takes its places.
+    for (size_t part = 0; part < count; ++part) {
+      llvm::Value* joined = llvm::PoisonValue::get(type);
+      for (size_t k = 0; k < count; ++k) {
+        std::vector<int> places;
+        for (size_t lane = 0; lane < lanes; ++lane) {
+          const size_t at = part * lanes + lane;
+          places.push_back(static_cast<int>(at % count == k ? lanes + at / count : lane));
+        }
+        joined = b.CreateShuffleVector(joined, vectors[k], places);
+      }
+      result.push_back(joined);
+    }
+    return result;
+  }
+  std::vector<llvm::Value*> even, odd;
+  for (size_t k = 0; k < count; ++k) (k % 2 == 0 ? even : odd).push_back(vectors[k]);
   even = interleave(b, std::move(even));
   odd = interleave(b, std::move(odd));
-  auto* type = llvm::cast<llvm::FixedVectorType>(even[0]->getType());
-  const int lanes = static_cast<int>(type->getNumElements());
   for (size_t k = 0; k < even.size(); ++k) {
-    for (int begin : {0, lanes / 2}) {
+    for (size_t begin : {size_t{0}, lanes / 2}) {
       std::vector<int> places;
-      for (int lane = 0; lane < lanes / 2; ++lane) {
-        places.push_back(begin + lane);
-        places.push_back(lanes + begin + lane);
+      for (size_t lane = 0; lane < lanes / 2; ++lane) {
+        places.push_back(static_cast<int>(begin + lane));
+        places.push_back(static_cast<int>(lanes + begin + lane));
       }
       result.push_back(b.CreateShuffleVector(even[k], odd[k], places));
     }
   }
   return result;
 }
-
-}  // namespace
 
 void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm::Value* to,
                  unsigned count, llvm::Align align) {

@@ -10,6 +10,9 @@ namespace relay::codegen {
 void store_first(KernelFrame& frame, int32_t buffer, llvm::Value* elements, llvm::Value* to,
                  unsigned count, llvm::Align align);
 
+/// The elements of vectors (of two lanes and more) taken in turn, in as many vectors.
+std::vector<llvm::Value*> interleave(llvm::IRBuilder<>& b, std::vector<llvm::Value*> vectors);
+
 /// The number of lanes in a mask, if it is known and they are the first ones.
 std::optional<unsigned> known_first_lanes(llvm::Value* mask);
 
