@@ -589,7 +589,7 @@ Computation prepare(const Computation& computation) {
     if (num_computed(next) >= num_computed(result)) break;
     result = std::move(next);
   }
-  return isolate_products(result);
+  return in_whole_steps(isolate_products(result));
 }
 
 }  // namespace relay::lower

@@ -22,6 +22,11 @@ te::Computation along_folds(const te::Computation& computation);
 /// contraction then.
 te::Computation isolate_products(const te::Computation& computation);
 
+/// Sums of products at quotients and remainders of an axis that ends within a step, as those of a
+/// transposed convolution may, in two stages: the sums up to the end of the step, and what reads
+/// those that there are.
+te::Computation in_whole_steps(const te::Computation& computation);
+
 /// Sums of products over windows whose taps read padding for many of the results (those of large
 /// dilations, say) in several stages: groups of taps are summed up for the results for which they
 /// read data. Nothing if no stage is clearly cheaper so, with vectors of so many bytes; tests ask
