@@ -19,14 +19,13 @@ namespace {
 constexpr int64_t kPlaneBytes = 24 << 10;  // most of the first cache
 constexpr int64_t kMostBytes = 256 << 10;  // rows that are wider than this stay where they are
 // Where extents are not known: results of a piece of a line, rows in registers, groups of a band.
-constexpr int64_t kOpenElements = 256, kOpenRows = 4, kOpenGroups = 8;
+constexpr int64_t kOpenElements = 256, kOpenRows = 4, kOpenRowsByColumns = 6, kOpenGroups = 8;
 constexpr int64_t kOpenSignal = 2048;  // elements of a piece of a line that is a plane
 
 /// How a plane is cut: bands of groups of rows of results, and pieces of their columns.
 struct PlaneCut {
   int64_t rows = 1;              // of results, in registers together
-  int64_t groups = 1;            // full ones, of a known height
-  int64_t rest = 0;              // rows of one more group, of a known height
+  bool by_columns = false;       // weights of one column of taps at a time are in registers
   int64_t of_band = 1;           // groups
   Dim bands = 1;                 // tasks of a plane
   int64_t lines = 1;             // of the data, for a band
@@ -43,9 +42,9 @@ struct PlaneCut {
   int64_t elements() const { return ahead + before + lines * parts * pitch; }
 };
 
-/// Rows of an unknown height: small groups, since up to one less than a group are left over.
+/// Rows of an unknown height: small groups, since the last one may be computed for a few rows.
 void cut_open_height(PlaneCut& cut, const Slide& down, int64_t line) {
-  cut.rows = kOpenRows;
+  cut.rows = cut.by_columns ? kOpenRowsByColumns : kOpenRows;
   cut.of_band = kOpenGroups;
   while (cut.of_band > 1 && down.reach(cut.of_band * cut.rows) * line > kPlaneBytes) --cut.of_band;
   cut.bands = ceil_div(down.row->extent, Dim(cut.of_band * cut.rows));
@@ -76,6 +75,23 @@ void align_lines(PlaneCut& cut, const Plane& plane, Dim extent, const Processor&
   cut.pitch = in_vectors(have + std::max(along.before, cut.width - along.before - have));
 }
 
+/// Rows of a group, of a known height: those that take the fewest operations in all. The last group
+/// is whole, too: it begins with rows that were computed already.
+int64_t rows_together(const Plane& plane, int64_t most) {
+  constexpr int64_t kForGroup = 40;
+  const Slide& down = *plane.down;
+  int64_t best = 1, least = 0;
+  for (int64_t rows = 1; rows <= most; ++rows) {
+    const int64_t groups = (down.rows() + rows - 1) / rows;
+    const int64_t cost =
+        groups * (rows * plane.taps() + down.reach(rows) * plane.along.taps() + kForGroup);
+    if (rows > 1 && cost > least) continue;
+    best = rows;
+    least = cost;
+  }
+  return best;
+}
+
 std::optional<PlaneCut> cut_plane(const Plane& plane, Dim extent, const LowerOptions& options) {
   PlaneCut cut;
   const int64_t size = static_cast<int64_t>(plane.copied_as().size());
@@ -100,32 +116,25 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, Dim extent, const LowerOpt
     return line <= kMostBytes ? std::optional(cut) : std::nullopt;
   }
   const Slide& down = *plane.down;
+  // Sums of several rows stay in registers beside the weights: of all taps, or of a column of them.
+  constexpr int64_t kFewestRows = 4, kMostRows = 8;
+  const int64_t registers = options.processor.registers - 2;
+  cut.by_columns = registers - plane.taps() < kFewestRows && along.taps() > 1;
   if (down.is_open()) {
     cut_open_height(cut, down, line);
     return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
   }
-  // Sums of several rows stay in registers beside the weights, fewest lines read in all.
-  const int64_t height = down.rows();
-  const int64_t registers = options.processor.registers;
-  int64_t most = std::clamp<int64_t>(registers - along.taps() * down.taps() - 2, 4, 8);
-  if (along.is_open()) most = kOpenRows;  // lines and what is left of them are written out both
-  int64_t best = 0;
-  for (int64_t rows = 1; rows <= std::min(most, height); ++rows) {
-    int64_t rest = height % rows;
-    int64_t lines = height / rows * down.reach(rows) + (rest == 0 ? 0 : down.reach(rest) + 1);
-    if (best != 0 && lines > best) continue;
-    best = lines;
-    cut.rows = rows;
-  }
-  cut.groups = height / cut.rows;
-  cut.rest = height % cut.rows;
-  const int64_t groups = cut.groups + (cut.rest == 0 ? 0 : 1);
+  int64_t most = registers - (cut.by_columns ? down.taps() : plane.taps());
+  most = std::clamp(most, kFewestRows, kMostRows);
+  if (along.is_open()) most = std::min(most, kOpenRowsByColumns);
+  cut.rows = rows_together(plane, std::min(most, down.rows()));
+  const int64_t groups = (down.rows() + cut.rows - 1) / cut.rows;
   cut.of_band = groups;
   while (cut.of_band > 1 && down.reach(cut.of_band * cut.rows) * line > kPlaneBytes) --cut.of_band;
   const int64_t bands = (groups + cut.of_band - 1) / cut.of_band;
   cut.bands = bands;
   cut.of_band = (groups + bands - 1) / bands;
-  cut.lines = down.reach(std::min(cut.of_band * cut.rows, height));
+  cut.lines = down.reach(std::min(cut.of_band * cut.rows, down.rows()));
   return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
 }
 
@@ -173,23 +182,11 @@ class PaddedWindow {
   DraftKernel run(const std::string& name, Dim flops) {
     Block body;
     find_piece(body);
-    if (plane_.down && plane_.down->is_open()) {
-      open_band(body);
+    if (plane_.down) {
+      band(body);
     } else {
-      Scalar first_group = te::index_constant(0);
-      if (has_bands()) first_group = Scalar(loops_.name(bands_)) * cut_.of_band;
-      LinesPiece piece{te::index_constant(0), {}, {}, {}};
-      if (plane_.down) {
-        piece.first = first_group * (cut_.rows * plane_.down->stride) - plane_.down->before;
-      }
-      Block sums;
-      copy(std::move(piece), body);
-      results(first_group, sums);
-      if (some_planes()) {
-        enclose(body, loop(LoopKind::kSerial, planes_));
-        enclose(sums, loop(LoopKind::kSerial, planes_));
-      }
-      for (Stmt& stmt : sums) body.push_back(std::move(stmt));
+      copy({te::index_constant(0), {}, {}, {}}, body);
+      rows_of(1, te::index_constant(0), te::index_constant(0), body);
     }
     loops_.close(std::move(body));
     return draft_.finish(name, "window", flops);
@@ -251,70 +248,59 @@ class PaddedWindow {
     copy_lines(draft_, space_.math(), lines, names_, scratch_, piece, body);
   }
 
-  /// A band of a plane of unknown height: whole groups, then the rows that are left.
-  void open_band(Block& body) {
+  /// A band of a plane: whole groups of rows, the last of which ends with the band and begins with
+  /// rows that were computed already; rows one by one in a band of fewer than a group.
+  void band(Block& body) {
     const Slide& down = *plane_.down;
-    const int64_t most = cut_.of_band * cut_.rows;
-    Scalar first = in_register(Scalar(loops_.name(bands_)) * most, body);
-    Scalar count = in_register(
-        te::min(te::from_dim(down.row->extent) - first, te::index_constant(most)), body);
-    copy({first * down.stride - down.before, down.reach(count), {}, {}}, body);
-    Scalar groups = in_register(te::floor_div(count, te::index_constant(cut_.rows)), body);
+    const Dim height = down.row->extent;
+    // Bands are of equal height, but the last.
+    const Dim rows = ceil_div(height, max(cut_.bands, 1));
+    Scalar first = te::index_constant(0), count = te::from_dim(height);
+    if (has_bands()) {
+      first = in_register(Scalar(loops_.name(bands_)) * te::from_dim(rows), body);
+      count = in_register(te::min(te::from_dim(height) - first, te::from_dim(rows)), body);
+    }
+    LinesPiece piece{first * down.stride - down.before, {}, {}, {}};
+    if (has_bands() || down.is_open()) piece.count = down.reach(count);
+    copy(std::move(piece), body);
+    Block sums;
+    rows_of_band(first, count, rows, sums);
+    if (some_planes()) {  // of one band each, so nothing but the copy stands in `body`
+      enclose(body, loop(LoopKind::kSerial, planes_));
+      enclose(sums, loop(LoopKind::kSerial, planes_));
+    }
+    for (Stmt& stmt : sums) body.push_back(std::move(stmt));
+  }
+
+  /// `count` rows of results from `first` on, of at most `rows` in a band.
+  void rows_of_band(const Scalar& first, const Scalar& count, Dim rows, Block& body) {
+    const Dim height = plane_.down->row->extent;
+    const bool one_group = !has_bands() && height.is_int(cut_.rows);
+    if (one_group) return rows_of(cut_.rows, first, te::index_constant(0), body);
+    groups_of(first, count, body);
+    const Dim shortest = has_bands() && height.is_int() ? height - rows * (cut_.bands - 1) : height;
+    if (shortest.is_int() && shortest.as_int() >= cut_.rows) return;
+    Axis row = draft_.new_axis(rows);
+    For few = loop(LoopKind::kSerial, row);
+    few.end = te::select(count < cut_.rows, count, te::index_constant(0)).ref();
+    one_row(first + te::index_of(row), te::index_of(row) * plane_.down->stride, few.body);
+    body.push_back({std::move(few)});
+  }
+
+  void groups_of(const Scalar& first, const Scalar& count, Block& body) {
     Axis group = draft_.new_axis(Dim(cut_.of_band));
     For all = loop(LoopKind::kSerial, group);
-    all.end = groups.ref();
-    Scalar done = te::index_of(group) * cut_.rows;
-    rows_of(cut_.rows, first + done, done * down.stride, all.body);
+    const Scalar groups = te::floor_div(count + (cut_.rows - 1), te::index_constant(cut_.rows));
+    all.end = te::select(count < cut_.rows, te::index_constant(0), groups).ref();
+    const Scalar row = te::min(te::index_of(group) * cut_.rows, count - cut_.rows);
+    const Scalar done = in_register(row, all.body);
+    rows_of(cut_.rows, first + done, done * plane_.down->stride, all.body);
     body.push_back({std::move(all)});
-    // The rest, one by one.
-    Axis row = draft_.new_axis(Dim(most));
-    For rest = loop(LoopKind::kSerial, row);
-    rest.begin = (groups * cut_.rows).ref();
-    rest.end = count.ref();
-    one_row(first + te::index_of(row), te::index_of(row) * down.stride, rest.body);
-    body.push_back({std::move(rest)});
-  }
-
-  void results(const Scalar& first_group, Block& body) {
-    if (!plane_.down) return group_of(1, te::index_constant(0), te::index_constant(0), body);
-    if (cut_.groups == 1 && !has_bands()) {
-      group_of(cut_.rows, te::index_constant(0), first_group, body);
-      return rest_of_rows(first_group, body);
-    }
-    Axis group = draft_.new_axis(Dim(cut_.groups));
-    For groups = loop(LoopKind::kSerial, group);
-    if (has_bands()) {
-      groups.begin = first_group.ref();
-      groups.end = te::min(first_group + cut_.of_band, te::index_constant(cut_.groups)).ref();
-    }
-    group_of(cut_.rows, te::index_of(group), first_group, groups.body);
-    body.push_back({std::move(groups)});
-    rest_of_rows(first_group, body);
-  }
-
-  void rest_of_rows(const Scalar& first_group, Block& body) {
-    if (cut_.rest == 0) return;
-    Block last;
-    group_of(cut_.rest, te::index_constant(cut_.groups), first_group, last);
-    if (!has_bands()) {
-      for (Stmt& stmt : last) body.push_back(std::move(stmt));
-      return;
-    }
-    If at_end;
-    at_end.condition = (Scalar(loops_.name(bands_)) == te::from_dim(cut_.bands - 1)).ref();
-    at_end.then_block = std::move(last);
-    body.push_back({std::move(at_end)});
-  }
-
-  void group_of(int64_t count, const Scalar& group, const Scalar& first_group, Block& body) {
-    Scalar start = te::index_constant(0);
-    if (plane_.down) start = (group - first_group) * (cut_.rows * plane_.down->stride);
-    rows_of(count, group * cut_.rows, start, body);
   }
 
   /// `count` rows of results from `row` on; `start` is their first line in scratch. A line of the
   /// data is read once and added to all rows that it belongs to; each sum is formed in the order of
-  /// the window.
+  /// the window, or column by column of it.
   void rows_of(int64_t count, const Scalar& row, const Scalar& start, Block& body) {
     For vector = lanes();
     std::vector<uint32_t> sums;
@@ -327,16 +313,17 @@ class PaddedWindow {
       if (plane_.down) names.back().emplace(plane_.down->row->id, (row + r).ref());
     }
     const int64_t lines = plane_.down ? plane_.down->reach(count) : 1;
-    for (int64_t line = 0; line < lines; ++line) {
-      for (int64_t x = 0; x < plane_.along.taps(); ++x) {
-        for (int64_t r = 0; r < count; ++r) {
-          std::optional<int64_t> y = tap_of(line, r);
-          if (y)
-            add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)],
-                    te::index_constant(*y), x, start + line, vector.body);
-        }
+    auto add = [&](int64_t line, int64_t x) {
+      for (int64_t r = 0; r < count; ++r) {
+        std::optional<int64_t> y = tap_of(line, r);
+        if (y)
+          add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)],
+                  te::index_constant(*y), x, start + line, vector.body);
       }
-    }
+    };
+    const int64_t taps = plane_.along.taps();
+    for (int64_t k = 0; k < lines * taps; ++k)
+      cut_.by_columns ? add(k % lines, k / lines) : add(k / taps, k % taps);
     for (int64_t r = 0; r < count; ++r) {
       store_row(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], vector.body);
     }
@@ -344,7 +331,7 @@ class PaddedWindow {
   }
 
   /// One row of results, its lines in a loop: few rows are computed so, and code takes time to
-  /// compile.
+  /// compile. Sums are formed in the order of the window.
   void one_row(const Scalar& row, const Scalar& start, Block& body) {
     const Slide& down = *plane_.down;
     For vector = lanes();
