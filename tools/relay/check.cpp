@@ -39,8 +39,17 @@ void check_model(const std::string& path) {
   check_program(model.module, path);
   const Function& main = *model.module.functions().front().function;
   TypeRef signature = function_signature(model.module, "main");
-  std::string text = "@main : " + signature->str() + "\n";
   const auto* type = signature->as<FuncType>();
+  // As the program is once it has its weights, whose types alone fill pages.
+  const size_t inputs = model.inputs.size(), weights = type->params().size() - inputs;
+  TypeRef called = signature;
+  if (weights > 0) {
+    std::vector<TypeRef> params(type->params().begin(),
+                                type->params().begin() + static_cast<std::ptrdiff_t>(inputs));
+    std::vector<TypeVarRef> names(type->type_params().begin(), type->type_params().end());
+    called = FuncType::make(std::move(params), type->result(), std::move(names));
+  }
+  std::string text = "@main : " + called->str() + "\n";
   for (size_t k = 0; k < model.inputs.size(); ++k) {
     add_value(text, "input", main.params()[k]->name().str(), *type->params()[k]);
   }
@@ -49,6 +58,8 @@ void check_model(const std::string& path) {
     bool several = model.outputs.size() > 1 && results != nullptr;
     add_value(text, "output", model.outputs[k], several ? *results->fields()[k] : *type->result());
   }
+  if (weights > 0)
+    text += "weights: " + std::to_string(weights) + (weights == 1 ? " tensor\n" : " tensors\n");
   print_out(text);
 }
 
