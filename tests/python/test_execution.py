@@ -94,7 +94,8 @@ def test_wrong_arguments(program, data):
     for args, kwargs, text in [
         ((), {}, "needs a value for x"),
         ((data, data), {}, "takes 1 argument, not 2"),
-        ((), {"y": data}, "has no parameter y"),
+        ((), {"y": data}, r"has no parameter y; did you mean x\?$"),
+        ((), {"weights": data}, "has no parameter weights; it has x$"),
         ((data,), {"x": data}, "two values for x"),
     ]:
         with pytest.raises(TypeError, match=text):
@@ -528,6 +529,27 @@ def test_onnx(tmp_path):
         relay.frontend.from_onnx(3)
     with pytest.raises(TypeError, match="model is an onnx.ModelProto, not GraphProto"):
         relay.frontend.from_onnx(graph)
+
+
+def test_errors_of_onnx_models_begin_with_the_node(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper, numbers = onnx.helper, onnx.TensorProto
+    rows = helper.make_tensor("rows", numbers.FLOAT, [3, 2], [1, 2, 3, 4, 5, 6])
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["rows", "i"], ["y"], name="pick")],
+        "g",
+        [helper.make_tensor_value_info("i", numbers.INT64, ["n"])],
+        [helper.make_tensor_value_info("y", numbers.FLOAT, ["n", 2])],
+        [rows],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    mod, _ = relay.frontend.from_onnx(model)
+    program = relay.compile(mod)
+    program.save(tmp_path / "pick.rlx")
+    for each in (program, relay.load(tmp_path / "pick.rlx")):
+        with pytest.raises(relay.ExecutionError, match='^error: Gather "pick": adv_index: index 7') as caught:
+            each(np.array([7]))
+        assert caught.value.diagnostics[0].message.startswith('Gather "pick": ')
     for shape, text in [
         (5, "shape is a dictionary of extents by names of inputs, not 5"),
         ({"x": 4}, r"shape\['x'\] is a list of extents, not 4"),

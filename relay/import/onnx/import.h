@@ -52,12 +52,16 @@ struct OnnxModel {
 /// a file that is not an ONNX model or is a wrong one, and for unsupported operators, all of them
 /// at once. The module is well-formed and untyped.
 OnnxModel from_onnx(const std::string& path, const OnnxOptions& options = {});
+/// The name in messages of a model that is no file.
+inline constexpr std::string_view kOnnxBytes = "<onnx>";
+
 /// The same for bytes in memory, under a name for messages. External data are refused.
 OnnxModel from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {},
-                    const std::string& name = "<onnx>");
+                    const std::string& name = std::string(kOnnxBytes));
 
 /// The model's node at a place, as errors name it: `Conv "conv1"`, `Add of "y"`. Empty for places
-/// of other texts. Works for compiled models, too.
+/// of other texts: those whose names are neither `kOnnxBytes` nor end as those of models do. Works
+/// for compiled models, too.
 std::string onnx_node_at(Span span);
 /// Prepends the node to each error whose place is in a model.
 std::vector<Diagnostic> with_onnx_nodes(std::vector<Diagnostic> diagnostics);

@@ -23,7 +23,8 @@ std::string_view leading_name(std::string_view text) {
 // "name": "output", … = Operator("input", …)
 std::string onnx_node_at(Span span) {
   std::shared_ptr<const Source> source = span.known() ? SourceMap::find(span) : nullptr;
-  if (source == nullptr || !is_onnx_path(source->name())) return "";
+  if (source == nullptr || (source->name() != kOnnxBytes && !is_onnx_path(source->name())))
+    return "";
   std::string_view line = source->text().substr(span.begin() - source->base());
   line = line.substr(0, line.find('\n'));
   std::string_view name = leading_name(line), output;
