@@ -436,6 +436,23 @@ TEST(ImportOnnxMends, SeveralUnknownExtents) {
   EXPECT_NE(type.find("-> Tensor[(m, n, ?), float32]"), std::string::npos) << type;
 }
 
+// What names leave of an extent is known where one of them is 0, too.
+TEST(ImportOnnxMends, ReshapeOfNothing) {
+  std::vector<Proto> nodes{
+      onnx_node("Shape", {"x"}, {"s"}, {onnx_int_attr("start", 0), onnx_int_attr("end", 2)}),
+      onnx_node("Concat", {"s", "rest"}, {"t"}, {onnx_int_attr("axis", 0)}),
+      onnx_node("Reshape", {"x", "t"}, {"y"})};
+  Proto model = onnx_model(
+      onnx_graph(nodes, {input("x", {std::string("m"), std::string("n"), int64_t{2}, int64_t{3}})},
+                 {input("y", {})}, {onnx_ints("rest", {-1})}),
+      17);
+  EXPECT_EQ(result(model, {Value(NDArray::zeros({{0, 2, 2, 3}}, kFloat32))}), "");
+  Module module = from_onnx(model.span(), {}, "m.onnx").module;
+  infer_types_or_throw(module);
+  std::string type = module.function("main")->type()->str();
+  EXPECT_NE(type.find("-> Tensor[(m, n, 6), float32]"), std::string::npos) << type;
+}
+
 // auto_pad with strides pads by the extent, which a name may stand for.
 TEST(ImportOnnxMends, SamePadsOfNamedExtents) {
   auto text = [](std::string_view name, std::string_view value) {

@@ -102,6 +102,27 @@ TEST(ImportOnnxMl, TreesThatAreNoTrees) {
             "1099511627776 targets for each of 2 leaves are more than 134217728 weights");
 }
 
+// The weights of a leaf that is listed several times sum up, also for the only target.
+TEST(ImportOnnxMl, LeafListedAgain) {
+  std::vector<Proto> attributes =
+      tree({{"target_treeids", onnx_ints_attr("target_treeids", {0, 0, 0, 0})},
+            {"target_nodeids", onnx_ints_attr("target_nodeids", {1, 1, 2, 1})},
+            {"target_ids", onnx_ints_attr("target_ids", {0, 0, 0, 0})},
+            {"target_weights", onnx_floats_attr("target_weights", {1, 10, 7, 100})}});
+  Proto node = onnx_node("TreeEnsembleRegressor", {"x"}, {"y"}, attributes, "a", "ai.onnx.ml");
+  Proto model = onnx_model(onnx_graph({node}, {onnx_value("x", kOnnxFloat, {n(2), n(2)})},
+                                      {onnx_value("y", kOnnxFloat, {})}),
+                           17)
+                    .message(8, onnx_opset("ai.onnx.ml", 3));
+  Module module = from_onnx(model.span(), {}, "m.onnx").module;
+  infer_types_or_throw(module);
+  std::vector<Value> arguments{
+      Value(NDArray::from<float>(Shape{2, 2}, std::vector<float>{5, 0, 5, 1}))};
+  NDArray made = evaluate_function(module, "main", arguments).array();
+  EXPECT_EQ(made.element_as_double(0), 111);
+  EXPECT_EQ(made.element_as_double(1), 7);
+}
+
 // A run that has fewer features says what the trees need.
 TEST(ImportOnnxMl, TreesWantFeaturesThatARunHas) {
   std::vector<Proto> attributes =
