@@ -170,7 +170,8 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
   for (size_t i = 0; i < params.size(); ++i) {
     if (!values[i])
       throw nb::type_error(
-          ("@" + entry.name + " needs a value for " + params[i].what + ": " + params[i].text).c_str());
+          ("@" + entry.name + " needs a value for " + params[i].what + ": " + params[i].text)
+              .c_str());
   }
   if (!donated.empty()) refuse_shared_gifts(entry, values, donated);
   return values;
@@ -234,8 +235,7 @@ std::vector<bool> donated_parameters(nb::handle given, const vm::Entry& entry) {
         if (params[i].what != name) continue;
         donated[i] = found = true;
       }
-      if (!found)
-        throw nb::value_error(("donate: " + no_parameter(entry, name)).c_str());
+      if (!found) throw nb::value_error(("donate: " + no_parameter(entry, name)).c_str());
     } else if (!PyBool_Check(item.ptr()) && nb::try_cast(item, position)) {
       if (position < 0 || position >= static_cast<int64_t>(params.size())) {
         throw nb::value_error(("donate: " + signature_of(entry) + " has no parameter at position " +

@@ -71,6 +71,18 @@ bool DimNames::declares(Dim term) const {
   return all;
 }
 
+Dim without_common_names(Dim difference) {
+  std::vector<Dim> names;
+  for_each_atom(difference, [&](Dim atom) {
+    if (atom.as_symbol() != nullptr) names.push_back(atom);
+  });
+  for (const Dim& name : names) {
+    const Dim quotient = floor_div(difference, name);
+    if (quotient * name == difference && !quotient.is_int()) difference = quotient;
+  }
+  return difference;
+}
+
 bool DimNames::learn(Dim a, Dim b) {
   Dim difference = a - b;
   if (difference.is_int()) return difference.is_int(0);

@@ -72,7 +72,7 @@ class Demands final : public DimSolver {
       : names_(names), in_way_(in_way) {}
   bool unify(Dim a, Dim b) override { return dims_equal(a, b) != Truth::kNo; }
   void check(Dim a, Dim b, const std::string& message) override {
-    const Dim difference = without_factors(a - b);
+    const Dim difference = without_common_names(a - b);
     if (difference.is_any() || !difference.is_term()) return;
     const DimTerm& term = difference.term();
     bool named = term.op == DimOp::kSymbol;
@@ -91,20 +91,6 @@ class Demands final : public DimSolver {
   }
 
  private:
-  // A difference of products without the names that all of them have: a view of (steps, batch, 64)
-  // as (steps, 1, 64) is one of a single batch. Tensors without elements are no reason to take more.
-  static Dim without_factors(Dim difference) {
-    std::vector<Dim> names;
-    for_each_atom(difference, [&](Dim atom) {
-      if (atom.as_symbol() != nullptr) names.push_back(atom);
-    });
-    for (const Dim& name : names) {
-      const Dim quotient = floor_div(difference, name);
-      if (quotient * name == difference && !quotient.is_int()) difference = quotient;
-    }
-    return difference;
-  }
-
   DimNames& names_;
   std::optional<std::pair<Dim, Dim>>* in_way_;
 };

@@ -82,6 +82,11 @@ class DimNames {
   std::unordered_map<const TypeVar*, Dim> known_;
 };
 
+/// A difference of products without the names that all of them have, which is 0 for the same
+/// extents: a view of (steps, batch, 64) as (steps, 1, 64) is one of a single batch. Tensors
+/// without elements are no reason to take more.
+Dim without_common_names(Dim difference);
+
 /// Thrown where a node demands something of named extents: `DimNames` has learnt it, and the model
 /// is to be converted again.
 struct ExtentsLearnt {};
