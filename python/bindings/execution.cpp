@@ -141,7 +141,7 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
                           std::to_string(args.size()))
                              .c_str());
   }
-  Memory memory = memory_of_arguments(entry.result.type);
+  Memory memory = memory_of_arguments(entry);
   std::vector<Value> values(params.size());
   auto convert = [&](nb::handle object, size_t i) {
     const bool given = !donated.empty() && donated[i] && memory == Memory::kShared;

@@ -146,6 +146,21 @@ Memory memory_of_arguments(const TypeInfo& result) {
   return lives_on ? Memory::kOwn : Memory::kShared;
 }
 
+Memory memory_of_arguments(const vm::Entry& entry) {
+  using Kind = TypeInfo::Kind;
+  std::vector<const TypeInfo*> open;
+  for (const TypeCheck::Part& param : entry.params.parts) open.push_back(&param.type);
+  while (!open.empty()) {
+    const TypeInfo& type = *open.back();
+    open.pop_back();
+    if (type.kind == Kind::kReference || type.kind == Kind::kFunction || type.kind == Kind::kAny)
+      return Memory::kOwn;
+    if (type.kind != Kind::kTuple) continue;
+    for (const TypeInfo& field : type.fields) open.push_back(&field);
+  }
+  return memory_of_arguments(entry.result.type);
+}
+
 Value named_value(nb::handle object, const KnownType& wanted, Memory memory,
                   const std::function<std::string()>& name) {
   try {

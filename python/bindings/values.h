@@ -27,11 +27,13 @@ nb::object object_of_value(Value value, const std::shared_ptr<Machines>& machine
                            const KnownType& type);
 
 /// The owner of the arrays in a value. A function, a data value or a reference lives on after a
-/// call, and its contents must not change with an array of the caller's. Memory that is given is the
-/// program's from then on, if a program made it.
+/// call, and its contents must not change with an array of the caller's. Memory that is given is
+/// the program's from then on, if a program made it.
 enum class Memory { kShared, kOwn, kGiven };
 /// The way in which a call with such a result type takes its arguments.
 Memory memory_of_arguments(const TypeInfo& result);
+/// The same of a call of an entry: what it writes into a reference of the caller lives on, too.
+Memory memory_of_arguments(const vm::Entry& entry);
 
 /// A value from any object that is one; `wanted`, if known, gives numbers and lists their dtype.
 /// For other objects it raises an error that begins with the name.

@@ -190,9 +190,10 @@ class Planner {
     const auto column = std::find_if(columns.rbegin(), columns.rend(), is_real);
     if (row == rows.rend() || column == columns.rend()) return 1;
     if (!plan_.rows.extent.is_int() || !row->extent.is_int()) return 1;
-    const bool between = row->extent.as_int() <= kMost && offset.coefficient(row->id).is_int(1) &&
+    const int64_t count = row->extent.as_int();
+    const bool between = count > 1 && count <= kMost && offset.coefficient(row->id).is_int(1) &&
                          offset.coefficient(column->id) == row->extent;
-    return between ? row->extent.as_int() : 1;
+    return between ? count : 1;
   }
 
   // Rows that fill the places between each other's results are stored together, so tiles must not

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include <relay/runtime/npy.h>
 #include <relay/runtime/npz.h>
@@ -396,7 +397,9 @@ NDArray TensorReader::read_file(bool inside) {
   // Names of arrays may hold colons, as TensorFlow's do, so the first one ends the file's name.
   constexpr std::string_view kArchive = ".npz";
   std::string member;
-  if (size_t end = path.find(".npz:"); end != std::string::npos) {
+  std::error_code none;
+  if (size_t end = path.find(".npz:");
+      end != std::string::npos && !std::filesystem::exists(path, none)) {
     end += kArchive.size();
     member = path.substr(end + 1);
     path.resize(end);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <relay/support/quote.h>
+
 namespace relay {
 
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& candidates,
@@ -29,7 +31,7 @@ std::string did_you_mean_or_has(const std::string& name, const std::vector<std::
   text = "it has ";
   for (size_t i = 0; i < shown; ++i) {
     if (i > 0) text += i + 1 == shown && others == 0 ? " and " : ", ";
-    text.append(before).append(candidates[i]).append(after);
+    text.append(before).append(word_or_quoted(candidates[i])).append(after);
   }
   if (others > 0) text += " and " + std::to_string(others) + " others";
   return text;

@@ -31,7 +31,8 @@ class FoldAdjoint {
         Scalar element = at(fold_.args[0], i, k), extreme = result(i);
         // Of elements that are no numbers the first one is the result.
         Scalar attains = element == extreme || unary(UnaryOp::kIsNan, element);
-        if (where()) attains = Scalar(at(where(), i, k)) && attains;
+        // An element is not computed where the fold leaves it out.
+        if (where()) attains = select(Scalar(at(where(), i, k)), attains, zero(kBool));
         return select(attains, cast(position_of(k), wide), highest(wide));
       });
     });

@@ -145,10 +145,26 @@ def test_a_checkpoint_of_values_of_data_types(tmp_path):
         checkpoint.save(path, net=relay.Value(mod.constructor("Cons"), [relay.Value.reference(1.0), rows]))
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
-    arrays["net!"] = arrays["net!"][1:]
-    np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="is no checkpoint"):
-        checkpoint.load(path, mod)
+    damaged = {
+        "net!": [arrays["net!"][1:], arrays["net!"][:, None], arrays["net!"] + 0.5, arrays["net!"] - 9, arrays["net!"].astype(str)],
+        "net!constructors": [np.array("Cons"), np.array([1, 2])],
+        "net!fields": [np.array(2), np.array(["2", "0", "3"])],
+        "net!0": [np.array(1.0), arrays["net!0"][:0]],
+    }
+    for name, wrong in damaged.items():
+        for array in wrong:
+            np.savez(path, **{**arrays, name: array})
+            with pytest.raises(ValueError, match="is no checkpoint"):
+                checkpoint.load(path, mod)
+    with pytest.raises(ValueError, match="the name of a tree has no '.', '#' or '!' in it: 'net!'"):
+        checkpoint.save(path, **{"net!": 1})
+
+
+def test_a_checkpoint_keeps_numbers_of_float64_in_values(tmp_path):
+    mod = relay.parse("type Net { Net(Tensor[(2), float64], float64) }\ndef @main(%n: Net) { %n }")
+    net = relay.Value(mod.constructor("Net"), [np.ones(2), np.array(0.1)])
+    checkpoint.save(tmp_path / "net.npz", net=net)
+    assert checkpoint.load(tmp_path / "net.npz", mod)["net"] == net
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):

@@ -97,6 +97,27 @@ TEST(ImportOnnxOps, MeansOfIntegersTruncateOnce) {
   EXPECT_EQ(elements<int32_t>(run(mean, {x, list({0, 1})})), (std::vector<int32_t>{2}));
 }
 
+TEST(ImportOnnxOps, MaximaPutBackIntoTooSmallAResult) {
+  Case back{"MaxUnpool",
+            11,
+            {ints_attr("kernel_shape", {2, 2}), ints_attr("strides", {2, 2})},
+            {x_of({1, 1, 2, 2}), onnx_value("a", kOnnxInt64, {1, 1, 2, 2}),
+             onnx_value("b", kOnnxInt64, {4})},
+            {},
+            {"x", "a", "b"}};
+  const Value x = tensor<float>(Shape{1, 1, 2, 2}, {1, 2, 3, 4});
+  const Value places = tensor<int64_t>(Shape{1, 1, 2, 2}, {0, 3, 8, 15});
+  EXPECT_EQ(shape_of(run(back, {x, places, list({1, 1, 5, 4})})), (Shape{1, 1, 5, 4}));
+  try {
+    run(back, {x, places, list({1, 1, 3, 3})});
+    FAIL() << "maxima were lost";
+  } catch (const Error& error) {
+    EXPECT_NE(error.diagnostics().front().message.find(
+                  "output_shape is smaller than what the windows reach"),
+              std::string::npos);
+  }
+}
+
 TEST(ImportOnnxOps, NothingHasAGreatest) {
   Case max{"ReduceMax", 20, {}, {x_of({0, 2})}, {onnx_ints("a", {0})}};
   Value none(NDArray::from<float>(Shape{0, 2}, std::vector<float>{}));

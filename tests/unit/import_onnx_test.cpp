@@ -287,15 +287,29 @@ TEST(ImportOnnx, NamesThatCanBeOneThingOnly) {
                   onnx_value("mask", kOnnxFloat, {int64_t{1}, std::string("total")})},
                  {onnx_value("y", kOnnxFloat, {})}));
   // A view of n rows of m elements as n rows of two: what both have in common says nothing.
-  Proto view = onnx_model(onnx_graph({onnx_node("Shape", {"x"}, {"s"}, {onnx_int_attr("end", 1)}),
-                                      onnx_node("Concat", {"s", "two"}, {"shape"},
-                                                {onnx_int_attr("axis", 0)}),
-                                      onnx_node("Reshape", {"x", "shape"}, {"y"})},
-                                     {onnx_value("x", kOnnxFloat, {kN, m, int64_t{6}})},
-                                     {onnx_value("y", kOnnxFloat, {})},
-                                     {onnx_ints("two", {2, 6})}));
+  Proto view = onnx_model(
+      onnx_graph({onnx_node("Shape", {"x"}, {"s"}, {onnx_int_attr("end", 1)}),
+                  onnx_node("Concat", {"s", "two"}, {"shape"}, {onnx_int_attr("axis", 0)}),
+                  onnx_node("Reshape", {"x", "shape"}, {"y"})},
+                 {onnx_value("x", kOnnxFloat, {kN, m, int64_t{6}})},
+                 {onnx_value("y", kOnnxFloat, {})}, {onnx_ints("two", {2, 6})}));
   EXPECT_EQ(signature(typed(view)),
             "fn (Tensor[(n, 2, 6), float32]) -> Tensor[(n, 2, 6), float32]");
+  // A branch may never be taken, or for tensors without elements: it says nothing of the inputs.
+  auto views = [](const char* shape) {
+    return onnx_graph({onnx_node("Reshape", {"x", shape}, {"r"})}, {},
+                      {onnx_value("r", kOnnxFloat, {})});
+  };
+  Proto branches = onnx_model(
+      onnx_graph({onnx_node("Shape", {"x"}, {"s"}, {onnx_int_attr("end", 1)}),
+                  onnx_node("Concat", {"s", "two"}, {"shape"}, {onnx_int_attr("axis", 0)}),
+                  onnx_node("If", {"c"}, {"y"},
+                            {onnx_graph_attr("then_branch", views("shape")),
+                             onnx_graph_attr("else_branch", views("whole"))})},
+                 {onnx_value("c", kOnnxBool, {}), onnx_value("x", kOnnxFloat, {kN, m, int64_t{6}})},
+                 {onnx_value("y", kOnnxFloat, {})},
+                 {onnx_ints("two", {2, 6}), onnx_ints("whole", {0, -1, 6})}));
+  EXPECT_EQ(signature(typed(branches)).substr(0, 36), "fn (bool, Tensor[(n, m, 6), float32]");
   // In which order a term is written follows from nothing here.
   std::string text = signature(typed(sum));
   size_t at = text.find("m + n");

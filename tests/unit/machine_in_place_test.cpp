@@ -315,7 +315,8 @@ TEST(MachineInPlace, ReferencesThatCannotGrow) {
   };
   EXPECT_EQ(
       refused(tensor({1, 2}), tensor({1, 2, 3})),
-      "error: cannot add Tensor[(3), float32] to a reference that holds Tensor[(2), float32]\n");
+      "error: the value read from a reference: expected Tensor[(3), float32], found Tensor[(2), "
+      "float32]\n");
   EXPECT_NE(refused(tensor({1}), Value(NDArray::from<double>({1}, {1}))), "");
   EXPECT_NE(
       refused(Value(NDArray::from<int32_t>({1}, {1})), Value(NDArray::from<int32_t>({1}, {1}))),

@@ -1,7 +1,12 @@
 // Convolutions of open extents with few columns, as machine code: the same kernels compute many.
-#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <gtest/gtest.h>
 
 #include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
@@ -207,6 +212,60 @@ TEST(VmFewColumns, LinesOfOpenLength) {
         "padding=[2, 0], strides=[1, 2]", "padding=[1, 1], dilation=[2, 2], strides=[2, 1]"})
     expect_same_images("conv2d(%x, %w, " + std::string(attributes) + ")", {20, 5, 3, 3},
                        "n, 5, h, w", shapes);
+}
+
+// A copy of an array whose memory ends where the process may not read on.
+NDArray at_the_end_of_memory(const NDArray& array) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t bytes = array.contiguous().size() * array.dtype().size();
+  const size_t pages = (bytes + page - 1) / page * page;
+  void* memory =
+      mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Error("no memory for the test");
+  std::byte* end = static_cast<std::byte*>(memory) + pages;
+  mprotect(end, page, PROT_NONE);
+  std::memcpy(end - bytes, array.contiguous().raw(), bytes);
+  auto* mapped = new std::pair<void*, size_t>(memory, pages + page);
+  auto unmap = [](void* context) {
+    auto* of = static_cast<std::pair<void*, size_t>*>(context);
+    munmap(of->first, of->second);
+    delete of;
+  };
+  return NDArray::wrap(end - bytes, array.shape(), nullptr, array.dtype(), unmap, mapped);
+}
+
+// Weights that are arguments are copied when the kernel runs: no row behind the last one is read.
+TEST(VmFewColumns, WeightsAtTheEndOfMemory) {
+  struct Case {
+    const char* data;
+    Shape given, weights;
+    const char* attributes;
+  };
+  for (const Case& of :
+       std::vector<Case>{{"(1, 8, 9, 9)", {1, 8, 9, 9}, {8, 8, 4, 4}, ""},
+                         {"(1, 4, 2, 16)", {1, 4, 2, 16}, {4, 5, 4, 4}, ""},
+                         {"(n, 6, h, w)", {2, 6, 5, 7}, {6, 3, 3, 3}, ""},
+                         {"(n, 6, h, w)", {1, 6, 3, 9}, {6, 1, 2, 2}, ", groups=6"}}) {
+    SCOPED_TRACE(of.data + (" " + list(of.weights)));
+    Module module =
+        parse_module("end.rly", "def @main(%x: Tensor[" + std::string(of.data) +
+                                    ", float32], %w: Tensor[(" + list(of.weights) +
+                                    "), float32]) { nn.conv2d_transpose(%x, %w, strides=[2, 2]" +
+                                    of.attributes + ") }");
+    infer_types_or_throw(module);
+    std::vector<Value> arguments{
+        Value(at_the_end_of_memory(random_array(of.given, kFloat32, 1))),
+        Value(at_the_end_of_memory(random_array(of.weights, kFloat32, 2)))};
+    const NDArray wanted = evaluate_function(module, "main", arguments).array();
+    for (const codegen::Target& target : testing::targets_here()) {
+      SCOPED_TRACE(target.name());
+      CompileOptions options;
+      options.target = target;
+      Machine machine(compile(module, Name("main"), options), {1, nullptr, 0});
+      const NDArray found = machine.run("main", arguments).array();
+      EXPECT_EQ(relay::testing::difference({found}, {wanted}, [](DType) { return 1e-4; }), "");
+    }
+  }
 }
 
 }  // namespace

@@ -35,14 +35,15 @@ void refuse_model(const std::string& name, std::string_view text) {
     throw Error(Diagnostic::error(name + " is a compiled model; this needs the program's text")
                     .help("`relay run` and `relay bench` take models"));
   }
-  if (name.ends_with(".rlx")) {
-    throw Error(Diagnostic::error(name + (text.empty() ? " is empty" : " is no compiled model"))
-                    .help("`relay compile` writes compiled models"));
-  }
   // The number of an ONNX model's format stands first, under a key that no text begins with.
   if (text.starts_with('\x08') || is_onnx_path(name)) {
     throw Error(Diagnostic::error(name + " looks like an ONNX model; this needs a program's text")
                     .help("`relay import` writes the text of a model in a file NAME.onnx"));
+  }
+  // Text may have any name, but none has zeros in it.
+  if (name.ends_with(".rlx") && (text.empty() || text.find('\0') != text.npos)) {
+    throw Error(Diagnostic::error(name + (text.empty() ? " is empty" : " is no compiled model"))
+                    .help("`relay compile` writes compiled models"));
   }
 }
 }  // namespace

@@ -1,5 +1,6 @@
 // relay check --fix: makes the safe changes that diagnostics propose.
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/core.h>
 
@@ -52,6 +53,9 @@ std::vector<FixIt> safe_changes(const std::vector<Diagnostic>& problems, const S
 
 size_t fix_program(const std::string& path) {
   if (path == "-") throw UsageError("check --fix needs a file, not standard input");
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    throw UsageError("check --fix needs a file that it can write: " + path + " is none");
   constexpr size_t kMostRounds = 20;  // a change may show the next mistake
   Input input = read_input(path);
   size_t made = 0;

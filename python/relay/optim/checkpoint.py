@@ -76,18 +76,26 @@ class _Misfit(Exception):
 
 
 def _decoded(name: str, arrays: dict[str, Any], mod: IRModule) -> Any:
+    codes, names, counts = (arrays[f"{name}!{part}"] for part in ("", "constructors", "fields"))
+    lists = all(array.ndim == 1 for array in (codes, names, counts)) and len(names) == len(counts)
+    if not lists or (codes.dtype.kind, names.dtype.kind, counts.dtype.kind) != ("i", "U", "i") or (codes < 0).any():
+        raise KeyError(f"codes of {name}")
     try:
-        constructors = [mod.constructor(str(constructor)) for constructor in arrays[f"{name}!constructors"]]
-    except KeyError as error:
+        constructors = [mod.constructor(str(constructor)) for constructor in names]
+    except (KeyError, TypeError) as error:  # texts that are none cannot be looked up
         raise _Misfit(error.args[0]) from error
-    counts = arrays[f"{name}!fields"].tolist()
+    counts = counts.tolist()
     groups: dict[int, list[Any]] = {}
     made: list[Any] = []  # the parts that wait for what they are fields of, the first one last
-    for code in reversed(arrays[f"{name}!"].tolist()):
+    for code in reversed(codes.tolist()):
         number, kind = divmod(code, 3)
         if kind == _ARRAY:
             if number not in groups:
-                groups[number] = list(arrays[f"{name}!{number}"])
+                stack = arrays[f"{name}!{number}"]
+                # Arrays of rank 0 as well: a float of NumPy would be one of Python.
+                groups[number] = [stack[i, ...] for i in range(len(stack) if stack.ndim > 0 else 0)]
+            if not groups[number]:
+                raise KeyError(f"arrays of {name}")
             made.append(groups[number].pop())
             continue
         count = number if kind == _TUPLE else counts[number]
@@ -99,20 +107,23 @@ def _decoded(name: str, arrays: dict[str, Any], mod: IRModule) -> Any:
             made.append(tuple(fields) if kind == _TUPLE else Value(constructors[number], fields))
         except (TypeError, RelayError) as error:
             raise _Misfit(str(error)) from error
-    (value,) = made
-    return value
+    if len(made) != 1 or any(groups.values()):
+        raise KeyError(f"codes of {name}")
+    return made[0]
 
 
 def save(path: str | os.PathLike[str], **trees: Any) -> None:
     """Writes trees of arrays and numbers (nested tuples, and values of data types) by name, in NumPy's .npz format.
 
     A value of a data type is written with the names of its constructors; what several places share is written for each. The bytes go to `path`.part, which takes the place of the old one when they are on the disk. So the file is either
-    the old one or the new one, whenever the process or the machine stops. Raises TypeError for values that are no arrays of numbers.
+    the old one or the new one, whenever the process or the machine stops. Raises TypeError for values that are no arrays of numbers, ValueError for a name with '.', '#' or '!'.
     """
     import numpy as np
 
     arrays: dict[str, Any] = {_MARK: np.int64(1)}
     for name, tree in trees.items():
+        if re.search("[.#!]", name):
+            raise ValueError(f"the name of a tree has no '.', '#' or '!' in it: {name!r}")
         _flattened(name, tree, arrays)
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))

@@ -71,16 +71,22 @@ bool DimNames::declares(Dim term) const {
   return all;
 }
 
-Dim without_common_names(Dim difference) {
-  std::vector<Dim> names;
+Dim DimNames::without_common_names(Dim difference) const {
+  auto is_sum = [](const Dim& dim) { return dim.is_term() && dim.term().op == DimOp::kLinear; };
+  // One product is 0 if any of its names is.
+  if (!is_sum(difference) || difference.term().parts.size() < 2) return difference;
+  Dim rest = difference;
   for_each_atom(difference, [&](Dim atom) {
-    if (atom.as_symbol() != nullptr) names.push_back(atom);
+    if (atom.as_symbol() == nullptr || !declared_.contains(atom.as_symbol())) return;
+    const Dim quotient = floor_div(rest, atom);
+    if (quotient * atom == rest) rest = quotient;
   });
-  for (const Dim& name : names) {
-    const Dim quotient = floor_div(difference, name);
-    if (quotient * name == difference && !quotient.is_int()) difference = quotient;
-  }
-  return difference;
+  if (rest == difference || !is_sum(rest)) return difference;
+  const std::vector<DimTerm::Part>& parts = rest.term().parts;
+  const int64_t constant = rest.term().constant, factor = parts[0].coefficient;
+  const bool number = parts.size() == 1 && constant % factor == 0 && -(constant / factor) >= 0;
+  const bool equal = parts.size() == 2 && constant == 0 && parts[1].coefficient == -factor;
+  return number || equal ? rest : difference;
 }
 
 bool DimNames::learn(Dim a, Dim b) {

@@ -144,7 +144,7 @@ void Importer::attempt(Way& way, const Scope& outer, const GraphValue& condition
     bool counts;
     Count(size_t& of, bool by) : count(of), counts(by) { count += counts; }
     ~Count() { count -= counts; }
-  } count(ways_, on_extents);
+  } count(ways_, on_extents), branch(branches_, true);
   Span span = span_;
   try {
     way.outcome = convert(inner);

@@ -68,11 +68,12 @@ namespace {
 class Demands final : public DimSolver {
  public:
   /// `in_way`: perhaps no run gets here, so nothing is learnt; what was demanded is put there.
-  Demands(DimNames& names, std::optional<std::pair<Dim, Dim>>* in_way)
-      : names_(names), in_way_(in_way) {}
+  /// `always`: every run gets here.
+  Demands(DimNames& names, std::optional<std::pair<Dim, Dim>>* in_way, bool always)
+      : names_(names), in_way_(in_way), always_(always) {}
   bool unify(Dim a, Dim b) override { return dims_equal(a, b) != Truth::kNo; }
   void check(Dim a, Dim b, const std::string& message) override {
-    const Dim difference = without_common_names(a - b);
+    const Dim difference = always_ ? names_.without_common_names(a - b) : a - b;
     if (difference.is_any() || !difference.is_term()) return;
     const DimTerm& term = difference.term();
     bool named = term.op == DimOp::kSymbol;
@@ -93,6 +94,7 @@ class Demands final : public DimSolver {
  private:
   DimNames& names_;
   std::optional<std::pair<Dim, Dim>>* in_way_;
+  bool always_;
 };
 
 }  // namespace
@@ -120,7 +122,8 @@ void Importer::warn(const Node& node, const std::string& message) {
 
 void Importer::demand(const Node& node, Dim a, Dim b, const std::string& message) const {
   if (dims_equal(a, b) == Truth::kNo) fail(node, message);
-  Demands(names_, ways_ > 0 ? &demanded_ : nullptr).check(a, b, message);
+  const bool always = branches_ == 0 && loops_.empty();
+  Demands(names_, ways_ > 0 ? &demanded_ : nullptr, always).check(a, b, message);
 }
 
 bool Importer::decided_by_run(Dim dim, size_t level) const {
@@ -174,7 +177,8 @@ GraphValue Importer::parameter(const VarRef& param, const TypeRef& type) {
 
 TypeRef Importer::call_type(const Operator* op, const std::vector<TypeRef>& types,
                             const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const {
-  Demands demands(names_, ways_ > 0 ? &demanded_ : nullptr);
+  const bool always = branches_ == 0 && loops_.empty();
+  Demands demands(names_, ways_ > 0 ? &demanded_ : nullptr, always);
   TypeRef type =
       infer_call_type(op, types, attrs, &demands, [&](size_t i) -> std::optional<NDArray> {
         const auto* constant = exprs[i]->as<Constant>();

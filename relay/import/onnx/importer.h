@@ -72,6 +72,10 @@ class DimNames {
   /// Learns that two extents are equal: what one of the names in them has to be, or, where no whole
   /// number follows, that they are `?`. False if they cannot be equal.
   bool learn(Dim a, Dim b);
+  /// A difference of products without the names that all of them have, where that settles another
+  /// one: a view of (steps, batch, 64) as (steps, 1, 64) is one of a single batch. Only for what
+  /// every run needs: a branch may be there for tensors without elements, which need nothing.
+  Dim without_common_names(Dim difference) const;
   /// True if all names of the term are of the model's: others stand for extents that a run decides.
   bool declares(Dim term) const;
   const std::unordered_map<std::string, TypeVarRef>& names() const { return names_; }
@@ -81,11 +85,6 @@ class DimNames {
   std::unordered_set<const TypeVar*> declared_;
   std::unordered_map<const TypeVar*, Dim> known_;
 };
-
-/// A difference of products without the names that all of them have, which is 0 for the same
-/// extents: a view of (steps, batch, 64) as (steps, 1, 64) is one of a single batch. Tensors
-/// without elements are no reason to take more.
-Dim without_common_names(Dim difference);
 
 /// Thrown where a node demands something of named extents: `DimNames` has learnt it, and the model
 /// is to be converted again.
@@ -257,6 +256,7 @@ class Importer {
   std::unordered_map<std::string, size_t> var_names_;
   std::unordered_map<Dim, ExprRef> extents_;
   size_t repeated_ = 0;  // nodes of loops' bodies and of ways, each time they were converted
+  size_t branches_ = 0;  // around the node that is converted, whatever their conditions
   size_t ways_ = 0;      // ways around the node that is converted that perhaps no run takes
   mutable std::optional<std::pair<Dim, Dim>> demanded_;  // what the error on its way is about
   std::unordered_map<const Graph*, std::unordered_map<std::string_view, const TypeInfo*>> stated_;

@@ -168,8 +168,20 @@ relay::FunctionRef with_accumulations(const relay::FunctionRef& function, const 
   return FunctionRef(rewrite_post_order(function, rewrite)->as<relay::Function>());
 }
 
+// Programs may have the attribute, too, so the form decides.
 bool is_accumulation(const relay::Function& function) {
-  return !dict_attr(function.attrs(), kMark).is_none();
+  if (dict_attr(function.attrs(), kMark).is_none() || function.params().size() != 2) return false;
+  const auto* write = function.body()->as<RefWrite>();
+  const auto* sum = write == nullptr ? nullptr : write->value()->as<Call>();
+  const Expr* cell = function.params()[0].get();
+  if (sum == nullptr || write->ref().get() != cell || sum->args().size() != 2) return false;
+  auto reads = [&](const ExprRef& expr) {
+    const auto* read = expr->as<RefRead>();
+    return read != nullptr && read->ref().get() == cell;
+  };
+  auto is_given = [&](const ExprRef& expr) { return expr.get() == function.params()[1].get(); };
+  const ExprRef &first = sum->args()[0], &second = sum->args()[1];
+  return ((reads(first) && is_given(second)) || (is_given(first) && reads(second))) && is_sum(*sum);
 }
 
 }  // namespace relay::vm

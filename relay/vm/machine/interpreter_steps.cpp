@@ -277,7 +277,8 @@ void Interpreter::add_to_cell(const Code& at, char* registers) {
     throw Error(std::string("expected a reference, found ") + kind_name(cell.kind()));
   Value more = operand(registers, at.args[1]);
   if (!are_addends(cell.get(), more)) {
-    throw Error("cannot add " + value_type_text(more) + " to a reference that holds " +
+    // The words of a check of the read that this step stands for.
+    throw Error("the value read from a reference: expected " + value_type_text(more) + ", found " +
                 value_type_text(cell.get()));
   }
   const bool wide = more.dtype() == kFloat64;

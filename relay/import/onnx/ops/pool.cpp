@@ -246,6 +246,11 @@ Values convert_max_unpool(NodeContext& node) {
   GraphValue more = node.emit("subtract", {wanted, node.dim_list({dims.begin(), dims.end()})});
   GraphValue none = node.emit("multiply", {more, node.scalar(kInt64, 0)});
   GraphValue widths = node.emit("stack", {node.tuple({none, more})}, {{"axis", 1}});
+  // An axis that is cut would lose maxima.
+  GraphValue enough =
+      node.emit("all", {node.emit("greater_equal", {more, node.scalar(kInt64, 0)})});
+  result = node.emit("assert_op", {enough, result},
+                     {{"message", "output_shape is smaller than what the windows reach"}});
   return {node.emit("dyn.nn.pad", {result, widths, node.scalar(x.dtype(), 0)})};
 }
 RELAY_ONNX("MaxUnpool", 9, convert_max_unpool)
