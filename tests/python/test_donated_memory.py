@@ -103,3 +103,23 @@ def test_memory_that_two_arguments_share_is_not_donated():
 def test_what_is_donated_exists(donate, message):
     with pytest.raises((ValueError, TypeError), match=message):
         relay.compile(relay.parse(STEP), donate=donate)
+
+
+def test_cells_of_the_caller_keep_no_array_of_it():
+    mod = relay.parse(
+        """
+        def @make(%y: Tensor[(64), float32]) { ref(%y) }
+        def @set(%r: ref(Tensor[(64), float32]), %y: Tensor[(64), float32]) { ref_write(%r, %y) }
+        def @get(%r: ref(Tensor[(64), float32])) { ref_read(%r) }
+        def @grow(%r: ref(Tensor[(64), float32]), %y: Tensor[(64), float32]) { let %o = %y * 2f; ref_write(%r, ref_read(%r) + %o); () }
+        """
+    )
+    make, keep, get, grow = (relay.compile(mod, entry=name, donate=["y"] if name == "grow" else ()) for name in ("make", "set", "get", "grow"))
+    y = np.full(64, 2, "float32")
+    cell = make(np.zeros(64, "float32"))
+    keep(cell, y)
+    y[:] = 7
+    assert np.all(get(cell) == 2)
+    y[:] = 2
+    grow(cell, y)
+    assert np.all(get(cell) == 6)
