@@ -246,8 +246,7 @@ Graph graph_of(const Replaced& replaced, uint32_t kernel) {
     const uint32_t place = add(replaced.loop.constant_infos[i], false);
     graph.places[place].constant = replaced.loop.constants[i];
   }
-  for (const te::TensorInfo& info : replaced.loop.outputs)
-    graph.outputs.push_back(add(info, true));
+  for (const te::TensorInfo& info : replaced.loop.outputs) graph.outputs.push_back(add(info, true));
   launch.flops = launch.bytes = sizes.slot(Dim(0), graph.dims);
   graph.launches.push_back(std::move(launch));
   return graph;
