@@ -33,6 +33,8 @@ enum class Memory { kShared, kOwn, kGiven };
 /// The way in which a call with such a result type takes its arguments.
 Memory memory_of_arguments(const TypeInfo& result);
 /// The same of a call of an entry: what it writes into a reference of the caller lives on, too.
+/// Parameters of data types do not count, though one may hold references: models that are lists or
+/// trees of weights would have all other arguments copied in each call.
 Memory memory_of_arguments(const vm::Entry& entry);
 
 /// A value from any object that is one; `wanted`, if known, gives numbers and lists their dtype.

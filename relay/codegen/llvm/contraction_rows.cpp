@@ -17,11 +17,10 @@ constexpr unsigned kShortestBytes = 16;
 
 void ContractionEmitter::pack_lhs() {
   const std::optional<size_t> first = row_runs();
-  Value* end = dim(plan_.rows.extent);
-  Value* of_tiles = piece_begin(plan_.row_tiles, task_.tile_end);
+  Value* end = piece_begin(plan_.row_tiles, task_.tile_end);
   // The last tile may have fewer rows than the others.
   const bool exact = plan_.row_tiles.known && plan_.row_tiles.rest == 0;
-  end = exact ? of_tiles : least(end, of_tiles);
+  if (!exact) end = least(dim(plan_.rows.extent), end);
   f_.emit_loop(task_.first_row, end, n(1), [&](Value* row) {
     Value* line =
         element(rows_, plan_.lhs_type, mul(b_.CreateSub(row, task_.first_row), row_pitch_));

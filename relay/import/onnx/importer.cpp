@@ -122,8 +122,7 @@ void Importer::warn(const Node& node, const std::string& message) {
 
 void Importer::demand(const Node& node, Dim a, Dim b, const std::string& message) const {
   if (dims_equal(a, b) == Truth::kNo) fail(node, message);
-  const bool always = branches_ == 0 && loops_.empty();
-  Demands(names_, ways_ > 0 ? &demanded_ : nullptr, always).check(a, b, message);
+  Demands(names_, ways_ > 0 ? &demanded_ : nullptr, in_every_run()).check(a, b, message);
 }
 
 bool Importer::decided_by_run(Dim dim, size_t level) const {
@@ -177,8 +176,7 @@ GraphValue Importer::parameter(const VarRef& param, const TypeRef& type) {
 
 TypeRef Importer::call_type(const Operator* op, const std::vector<TypeRef>& types,
                             const std::vector<ExprRef>& exprs, const AttrsRef& attrs) const {
-  const bool always = branches_ == 0 && loops_.empty();
-  Demands demands(names_, ways_ > 0 ? &demanded_ : nullptr, always);
+  Demands demands(names_, ways_ > 0 ? &demanded_ : nullptr, in_every_run());
   TypeRef type =
       infer_call_type(op, types, attrs, &demands, [&](size_t i) -> std::optional<NDArray> {
         const auto* constant = exprs[i]->as<Constant>();

@@ -137,6 +137,8 @@ class Importer {
   using WayFn = std::function<Outcome(Scope& inner)>;
   /// True if perhaps no run gets to the node that is converted.
   bool in_way() const { return ways_ > 0; }
+  /// True if every run of the model gets to the node that is converted.
+  bool in_every_run() const { return branches_ == 0 && loops_.empty(); }
   /// Converts one way in a region of its own. What is refused there is kept in the way.
   void attempt(Way& way, const Scope& outer, const GraphValue& condition, bool holds,
                const WayFn& convert);

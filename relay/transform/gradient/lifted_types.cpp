@@ -56,7 +56,8 @@ void LiftedTypes::find_changed() {
 }
 
 // True if values of a data type, and of all in it, are their own lifted form: nothing in them has a
-// gradient, and nothing is refused.
+// gradient, and nothing is refused. A field whose dtype is a parameter of the data type counts as
+// having none, whatever the argument is.
 bool LiftedTypes::has_no_cells(const Type* type, std::unordered_set<const TypeData*>& seen) const {
   if (is_leaf(type) || type->is<FuncType>() || type->is<RefType>()) return false;
   if (const auto* data = type->as<TypeCall>()) {
