@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include <relay/support/pause.h>
+
 namespace relay::bench {
 
 /// Seconds; with `of_thread` those of the processor that this thread had, so that other programs on
@@ -77,7 +79,7 @@ class Workers {
     done_ = 0;
     ++turn_;
     work(0);
-    while (done_ != count_ - 1) __builtin_ia32_pause();
+    while (done_ != count_ - 1) relay::pause_briefly();
   }
   /// Sets whether they leave the processor to others while they wait.
   void set_idle(bool idle) { idle_ = idle; }
@@ -87,7 +89,7 @@ class Workers {
     uint64_t seen = 0;
     while (true) {
       while (turn_ == seen) {
-        for (int i = 0; i < 1000 && turn_ == seen; ++i) __builtin_ia32_pause();
+        for (int i = 0; i < 1000 && turn_ == seen; ++i) relay::pause_briefly();
         if (idle_) std::this_thread::yield();
       }
       seen = turn_;

@@ -4,6 +4,9 @@
 add_custom_target(benchmarks)
 find_package(benchmark QUIET)
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/benchmarks/*.cpp)
+if(NOT RELAY_X86)
+  list(FILTER sources EXCLUDE REGEX "/(kernels_packed|streaming)\\.cpp$")  # in instructions of x86-64
+endif()
 foreach(source IN LISTS sources)
   get_filename_component(name ${source} NAME_WE)
   relay_add_executable(bench_${name} ${source})

@@ -93,8 +93,10 @@ set_source_files_properties(${row_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFI
 set(fft ${CMAKE_SOURCE_DIR}/relay/runtime/kernels/fft)
 set_source_files_properties(${fft}/baseline.cpp PROPERTIES
   COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON)
-set_source_files_properties(${fft}/avx2.cpp PROPERTIES
-  COMPILE_OPTIONS "-mavx2;-mfma;$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON)
+if(RELAY_X86)
+  set_source_files_properties(${fft}/avx2.cpp PROPERTIES
+    COMPILE_OPTIONS "-mavx2;-mfma;$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON)
+endif()
 
 set_source_files_properties(${CMAKE_SOURCE_DIR}/relay/vm/machine/c_api.cpp ${CMAKE_SOURCE_DIR}/relay/lsp/server.cpp PROPERTIES
   COMPILE_DEFINITIONS "RELAY_VERSION=\"${PROJECT_VERSION}\"")

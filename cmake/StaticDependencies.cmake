@@ -1,7 +1,7 @@
 # Libraries as archives, for RELAY_STATIC. Objects are compiled exactly as they are without it, so ccache has them.
 
 find_program(RELAY_LLVM_CONFIG llvm-config PATHS ${llvm_root}/bin NO_DEFAULT_PATH REQUIRED)
-execute_process(COMMAND ${RELAY_LLVM_CONFIG} --link-static --libfiles passes asmparser x86codegen x86asmparser
+execute_process(COMMAND ${RELAY_LLVM_CONFIG} --link-static --libfiles passes asmparser x86codegen x86asmparser aarch64codegen
   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE llvm_archives COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(llvm_archives)
 foreach(name z zstd)

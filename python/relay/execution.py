@@ -56,7 +56,7 @@ def compile(  # noqa: A001 (the verb of the package)
     are neither copied in nor out. Several threads may call at the same time: the GIL is released while it runs.
 
     `params`: values of parameters, by name, that become constants of the program; do not write to them afterwards.
-    `target`: "host", or "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx" for a program that is saved for other machines.
+    `target`: "host", or "baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx", "aarch64" for a program that is saved for other machines.
     `opt_level`: 0 to 4; None stands for the level of the PassContext that this runs in (one above 4 is 4), 3 outside of any.
     `threads`: how many a call uses, the caller's among them; 0 stands for all cores.
     `cache`: whether kernels are looked up in, and put into, the user's cache on disk.

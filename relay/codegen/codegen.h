@@ -16,13 +16,14 @@
 
 namespace relay::codegen {
 
-/// The processor that code is generated for: one of three instruction sets, from one source,
-/// perhaps with products of small numbers, and the facts that plans are made by.
+/// The processor that code is generated for: an instruction set, perhaps with products of small
+/// numbers, and the facts that plans are made by.
 struct Target {
   enum class Isa : uint8_t {
     kBaseline /* x86-64 with SSE2 */,
     kAvx2 /* and FMA, F16C, BMI 1 and 2, LZCNT, POPCNT, MOVBE */,
-    kAvx512 /* F, VL, BW, DQ too */
+    kAvx512 /* F, VL, BW, DQ too */,
+    kNeon /* AArch64 with its vectors of 128 bits, whatever else the processor has */
   };
   Isa isa = Isa::kBaseline;
   /// With AVX-VNNI or AVX-512 VNNI: products of 8 and 16 bits, summed in lanes of 32.
@@ -33,8 +34,11 @@ struct Target {
   std::string_view name() const;
   /// The name and the facts that code depends on: equal ones give equal code.
   std::string key() const;
-  /// The instructions that code may use besides those of x86-64 and those that these imply, by
-  /// LLVM's names.
+  /// "x86-64" or "aarch64".
+  std::string_view architecture() const;
+  bool is_x86() const { return isa != Isa::kNeon; }
+  /// The instructions that code may use besides those of the architecture and those that these
+  /// imply, by LLVM's names.
   std::span<const std::string_view> features() const;
   /// The best target that this machine runs, with the sizes of its caches.
   static Target host();
@@ -71,7 +75,7 @@ std::vector<CompiledKernel> compile(std::span<const std::shared_ptr<const lower:
 
 enum class Text : uint8_t { kLlvm, kAssembly };
 /// All instructions beyond x86-64 that LLVM may use in code for the target, by its names: a machine
-/// that runs the code must have them.
+/// that runs the code must have them. Those of another architecture begin with its name.
 std::vector<std::string> code_features(const Target& target);
 
 /// The kernel as LLVM IR or assembly (`relay opt --emit=llvm|asm`).

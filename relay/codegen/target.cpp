@@ -4,7 +4,7 @@
 #include <relay/support/error.h>
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 #include <span>
 
 namespace relay::codegen {
@@ -25,6 +25,7 @@ struct Known {
   std::span<const std::string_view> features;
   Target target;
 };
+constexpr lower::Processor kNeon{.vector_bytes = 16, .registers = 32};
 constexpr lower::Processor kSse{.vector_bytes = 16, .registers = 16};
 constexpr lower::Processor kYmm{.vector_bytes = 32, .registers = 16};
 constexpr lower::Processor kZmm{};
@@ -33,6 +34,7 @@ constexpr lower::Processor kZmmAmx{.bfloat16_pairs = true, .matrix_tiles = true}
 constexpr std::span kAll(kFeatures);
 // The best one first.
 constexpr Known kTargets[] = {
+    {"aarch64", {}, {Target::Isa::kNeon, false, kNeon}},
     {"avx512-amx", kAll.first(kOfAmx), {Target::Isa::kAvx512, true, kZmmAmx}},
     {"avx512-bf16", kAll.first(kOfBfloat16), {Target::Isa::kAvx512, true, kZmmBfloat16}},
     {"avx512-vnni", kAll.first(kOfVnni), {Target::Isa::kAvx512, true, kZmm}},
@@ -43,7 +45,9 @@ constexpr Known kTargets[] = {
 };
 
 constexpr bool are_the_named_ones() {
-  return std::ranges::equal(kTargets, std::views::reverse(kTargetNames), {}, &Known::name);
+  return std::equal(std::begin(kTargets), std::end(kTargets), std::rbegin(kTargetNames),
+                    std::rend(kTargetNames),
+                    [](const Known& each, std::string_view name) { return each.name == name; });
 }
 static_assert(are_the_named_ones(), "kTargetNames, from the last to the first");
 
@@ -98,6 +102,10 @@ Target Target::parse(std::string_view name) {
       Diagnostic::error("unknown target '" + std::string(name) + "'").help("known are " + names));
 }
 
-bool Target::runs_here() const { return std::ranges::all_of(features(), cpu_has); }
+std::string_view Target::architecture() const { return is_x86() ? kX86_64 : kAArch64; }
+
+bool Target::runs_here() const {
+  return architecture() == kCpuArchitecture && std::ranges::all_of(features(), cpu_has);
+}
 
 }  // namespace relay::codegen

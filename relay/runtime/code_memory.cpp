@@ -54,6 +54,8 @@ std::shared_ptr<const CodeMemory> CodeMemory::map(std::span<const KernelBlob* co
     memory->kernels_.push_back(reinterpret_cast<KernelFn>(bytes + offsets[i] + blobs[i]->entry));
   }
   std::memset(bytes + end, kTrap, size - end);
+  // Only some processors, and no x86-64, fetch instructions past the caches that stores go to.
+  __builtin___clear_cache(static_cast<char*>(base), static_cast<char*>(base) + size);
   if (mprotect(base, size, PROT_READ | PROT_EXEC) != 0) refuse("the system forbids execution");
   return memory;
 }

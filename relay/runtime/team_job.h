@@ -10,6 +10,7 @@
 
 #include <relay/runtime/team.h>
 #include <relay/support/fork_mutex.h>
+#include <relay/support/pause.h>
 
 namespace relay {
 
@@ -73,8 +74,6 @@ struct TeamJob {
   alignas(64) std::atomic<uint64_t> word_{0};
 };
 
-/// Leaves the core to the other hyperthread for a moment.
-inline void pause_briefly() { __builtin_ia32_pause(); }
 /// The number of pauses between two looks at the clock, some 20 ns each.
 inline constexpr int kPauses = 64;
 

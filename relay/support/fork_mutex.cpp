@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include <relay/support/pause.h>
+
 namespace relay {
 
 /// All existing mutexes.
@@ -72,7 +74,7 @@ class ForkMutexes {
         mutex.held_ = true;
         return true;
       }
-      __builtin_ia32_pause();
+      pause_briefly();
     }
     return false;
   }

@@ -17,9 +17,9 @@ def machine(*arguments, **environment):
 
 def test_facts_as_json():
     facts = json.loads(machine("--format", "json"))
-    assert facts["target"] in ("baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx")
+    assert facts["target"] in ("baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx", "aarch64")
     assert facts["vector_bytes"] in (16, 32, 64)
-    assert facts["vector_registers"] == (32 if facts["vector_bytes"] == 64 else 16)
+    assert facts["vector_registers"] == (32 if facts["vector_bytes"] == 64 or facts["target"] == "aarch64" else 16)
     assert 0 < facts["line_bytes"] <= facts["first_cache_bytes"] <= facts["second_cache_bytes"] <= facts["last_cache_bytes"]
     assert facts["processors"] >= 1
 

@@ -4,6 +4,7 @@
 #include <relay/codegen/codegen.h>
 #include <relay/codegen/llvm/object.h>
 #include <relay/runtime/cpu_features.h>
+#include <relay/runtime/target_names.h>
 #include <relay/support/error.h>
 #include <relay/support/threads.h>
 
@@ -14,6 +15,8 @@ namespace relay::codegen::codegen_blob_test {
 namespace {
 
 const Target kBaseline{Target::Isa::kBaseline};
+/// The plainest target of this machine.
+const Target kPlain = Target::parse(kCpuArchitecture == kX86_64 ? "baseline" : "aarch64");
 
 int32_t call(const KernelBlob& blob, void* argument) {
   const KernelBlob* blobs[] = {&blob};
@@ -23,7 +26,7 @@ int32_t call(const KernelBlob& blob, void* argument) {
 
 std::string message_of(const std::string& ir) {
   try {
-    blob_of_ir(ir, "kernel", kBaseline);
+    blob_of_ir(ir, "kernel", kPlain);
   } catch (const InternalError& error) {
     return error.what();
   }
@@ -42,7 +45,7 @@ TEST(CodegenBlob, ConstantsAndLocalFunctionsAreInside) {
       %y = call i32 @twice(i32 %x)
       ret i32 %y
     })";
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
+  for (std::string_view name : kTargetNames) {
     const Target target = Target::parse(name);
     if (!target.runs_here()) continue;
     const KernelBlob blob = blob_of_ir(ir, "kernel", target);
@@ -55,7 +58,7 @@ TEST(CodegenBlob, ManyBlobsInOneMapping) {
   std::vector<KernelBlob> blobs;
   for (int i = 0; i < 20; ++i) {
     blobs.push_back(blob_of_ir("define i32 @kernel(ptr %p) { ret i32 " + std::to_string(i) + " }",
-                               "kernel", kBaseline));
+                               "kernel", kPlain));
   }
   std::vector<const KernelBlob*> pointers;
   for (const KernelBlob& blob : blobs) pointers.push_back(&blob);
@@ -74,7 +77,7 @@ TEST(CodegenBlob, SwitchesNeedNoAddresses) {
              std::to_string(i * i * 7 % 31) + "\n";
   }
   ir += "]\n" + cases + "d:\nret i32 -1\n}";
-  const KernelBlob blob = blob_of_ir(ir, "kernel", kBaseline);
+  const KernelBlob blob = blob_of_ir(ir, "kernel", kPlain);
   for (int64_t i = 0; i < 40; ++i) EXPECT_EQ(call(blob, &i), i * i * 7 % 31);
 }
 
@@ -91,7 +94,7 @@ TEST(CodegenBlob, MemoryFunctionsAreItsOwn) {
       call void @llvm.memset.p0.i64(ptr %c, i8 7, i64 %n, i1 false)
       ret i32 0
     })",
-                                     "kernel", kBaseline);
+                                     "kernel", kPlain);
   std::vector<unsigned char> memory(3008);
   const int64_t size = 777;
   std::memcpy(memory.data(), &size, 8);
@@ -138,7 +141,7 @@ TEST(CodegenBlob, FatalErrorsOfLlvmAreExceptions) {
 }
 
 TEST(CodegenBlob, MalformedBlobsAreNotMapped) {
-  KernelBlob blob = blob_of_ir("define i32 @kernel(ptr %p) { ret i32 1 }", "kernel", kBaseline);
+  KernelBlob blob = blob_of_ir("define i32 @kernel(ptr %p) { ret i32 1 }", "kernel", kPlain);
   const KernelBlob* blobs[] = {&blob};
   KernelBlob good = blob;
   blob.entry = static_cast<uint32_t>(blob.bytes.size());
@@ -153,9 +156,7 @@ TEST(CodegenBlob, MalformedBlobsAreNotMapped) {
 
 // An exception that went through LLVM's frames leaves its objects in the middle of something.
 TEST(CodegenBlob, AThreadStartsAfreshAfterAFailure) {
-  auto compile = [](const std::string& ir) {
-    return blob_of_ir_here(ir, "kernel", kBaseline).bytes;
-  };
+  auto compile = [](const std::string& ir) { return blob_of_ir_here(ir, "kernel", kPlain).bytes; };
   const std::string good = "define i32 @kernel(ptr %p) { %x = load i32, ptr %p ret i32 %x }";
   // An instruction that the target has not, and a register that no processor has.
   const std::string bad[] = {R"(
@@ -185,16 +186,28 @@ TEST(CodegenBlob, AThreadStartsAfreshAfterAFailure) {
 }
 
 TEST(CodegenTarget, NamesAndOrder) {
-  for (const char* name : {"baseline", "avx2", "avx512"})
-    EXPECT_EQ(Target::parse(name).name(), name);
+  for (std::string_view name : kTargetNames) EXPECT_EQ(Target::parse(name).name(), name);
   EXPECT_EQ(Target::parse("host").name(), Target::host().name());
   EXPECT_TRUE(Target::host().runs_here());
-  EXPECT_TRUE(kBaseline.runs_here());
+  EXPECT_EQ(kBaseline.runs_here(), kCpuArchitecture == kX86_64);
+  EXPECT_EQ(Target::parse("aarch64").runs_here(), kCpuArchitecture == kAArch64);
   EXPECT_THROW(Target::parse("sse9"), Error);
   EXPECT_THROW(Target::parse(""), Error);
 }
 
+TEST(CodegenTarget, CodeOfAnotherArchitectureIsRefused) {
+  const std::vector<std::string> arm = code_features(Target::parse("aarch64"));
+  EXPECT_EQ(arm, std::vector<std::string>{"aarch64"});
+  if (kCpuArchitecture == kX86_64) {
+    EXPECT_EQ(missing_cpu_features(arm), arm);
+  } else {
+    EXPECT_TRUE(missing_cpu_features(arm).empty());
+    EXPECT_EQ(missing_cpu_features(code_features(kBaseline)), std::vector<std::string>{"x86-64"});
+  }
+}
+
 TEST(CodegenTarget, WhatCodeMayUseIsWhatIsAskedFor) {
+  if (kCpuArchitecture != kX86_64) GTEST_SKIP();
   using ::testing::Contains;
   EXPECT_TRUE(code_features(kBaseline).empty());
   for (const char* name :
@@ -210,6 +223,7 @@ TEST(CodegenTarget, WhatCodeMayUseIsWhatIsAskedFor) {
 }
 
 TEST(CodegenTarget, EachInstructionCounts) {
+  if (kCpuArchitecture != kX86_64) GTEST_SKIP();
   for (const char* name :
        {"avx512-amx", "avx512-bf16", "avx512-vnni", "avx512", "avx2-vnni", "avx2"}) {
     const Target target = Target::parse(name);

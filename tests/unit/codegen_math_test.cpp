@@ -15,7 +15,7 @@ using te::UnaryOp;
 
 std::vector<Target> targets() {
   std::vector<Target> result;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
+  for (const char* name : {"baseline", "avx2", "avx512", "aarch64"}) {
     const Target target = Target::parse(name);
     if (target.runs_here()) result.push_back(target);
   }

@@ -233,6 +233,7 @@ TEST(SmallIntegers, Instructions) {
   EXPECT_NE(text_of("avx512-amx", kInt8, kUInt8).find("tdpbsud"), std::string::npos);
   EXPECT_NE(text_of("avx512-amx", kInt8, kInt8).find("tdpbssd"), std::string::npos);
   EXPECT_NE(text_of("avx512-amx", kUInt8, kUInt8).find("tdpbuud"), std::string::npos);
+  EXPECT_NE(text_of("aarch64", kUInt8, kInt8).find("smull"), std::string::npos);
   for (const char* name : {"baseline", "avx2", "avx512"}) {
     SCOPED_TRACE(name);
     const std::string text = text_of(name, kUInt8, kInt8);

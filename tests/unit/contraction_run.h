@@ -10,6 +10,7 @@
 
 #include <relay/codegen/codegen.h>
 #include <relay/runtime/kernel.h>
+#include <relay/runtime/target_names.h>
 #include <relay/tensor_expr/evaluate.h>
 
 #include <tests/unit/contraction_testing.h>
@@ -18,8 +19,7 @@ namespace relay::contraction_run {
 
 inline std::vector<codegen::Target> targets() {
   std::vector<codegen::Target> all;
-  for (const char* name :
-       {"avx512-amx", "avx512-bf16", "avx512-vnni", "avx512", "avx2-vnni", "avx2", "baseline"}) {
+  for (std::string_view name : kTargetNames) {
     codegen::Target target = codegen::Target::parse(name);
     if (target.runs_here()) all.push_back(target);
   }

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <relay/runtime/target_names.h>
 #include <relay/support/error.h>
 
 namespace relay::testing {
@@ -17,8 +18,7 @@ using lower::Stmt;
 
 std::vector<codegen::Target> targets_here() {
   std::vector<codegen::Target> targets;
-  for (const char* name :
-       {"baseline", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx"}) {
+  for (std::string_view name : kTargetNames) {
     codegen::Target target = codegen::Target::parse(name);
     if (target.runs_here()) targets.push_back(target);
   }

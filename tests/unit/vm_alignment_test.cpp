@@ -29,7 +29,7 @@ NDArray numbers(const Shape& shape, DType dtype) {
 
 std::vector<codegen::Target> targets() {
   std::vector<codegen::Target> all;
-  for (const char* name : {"baseline", "avx2", "avx512"}) {
+  for (const char* name : {"baseline", "avx2", "avx512", "aarch64"}) {
     if (codegen::Target target = codegen::Target::parse(name); target.runs_here())
       all.push_back(target);
   }

@@ -72,7 +72,7 @@ void add_target_option(CLI::App& command, NativeOptions& options) {
           "--target", options.target,
           "Instruction set: host (the default), baseline, avx2 or avx512; the last two with "
           "products of small integers are avx2-vnni and avx512-vnni, and those of bfloat16, too, "
-          "avx512-bf16; avx512-amx has a unit for tiles of both.")
+          "avx512-bf16; avx512-amx has a unit for tiles of both; aarch64 is of processors by Arm.")
       ->check(CLI::IsMember(targets));
 }
 

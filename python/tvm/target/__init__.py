@@ -202,7 +202,7 @@ class Target:
 
     @staticmethod
     def machine_of(target: Any) -> str:
-        """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU of this architecture."""
+        """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU that programs are compiled for."""
         # A target for each device, unlike one target as a dictionary.
         if _by_device(target) and target:
             for entry in target.values():
@@ -218,8 +218,10 @@ class Target:
         if made._kind not in ("llvm", "cpu"):
             raise NotImplementedError(f"the target {made._kind}: programs are compiled for CPUs, target llvm")
         triple = str(made._attrs.get("mtriple", ""))
+        if triple.startswith(("aarch64", "arm64")) and "linux" in triple:
+            return "aarch64"
         if triple and not triple.startswith(("x86_64", "amd64")):
-            raise NotImplementedError(f"the target {triple}: programs are compiled for x86-64")
+            raise NotImplementedError(f"the target {triple}: programs are compiled for Linux on x86-64 or AArch64")
         names = {"x86-64": "baseline", "x86-64-v2": "baseline", "x86-64-v3": "avx2", "haswell": "avx2", "broadwell": "avx2",
                  "core-avx2": "avx2", "x86-64-v4": "avx512", "skylake-avx512": "avx512", "cascadelake": "avx512",
                  "icelake-server": "avx512"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Targets of kinds by functions. Programs are compiled for CPUs of x86-64: other targets can be named, printed and asked."""
+"""Targets of kinds by functions. Programs are compiled for CPUs of x86-64 and AArch64: other targets can be named, printed and asked."""
 
 from __future__ import annotations
 

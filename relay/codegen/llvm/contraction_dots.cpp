@@ -42,7 +42,7 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
   const DType type = plan_.lhs_type;  // and the columns'
   const auto elements = static_cast<unsigned>(plan_.lanes * plan_.group);
   llvm::Type* line_type = widen_type(memory_type(f_.context, type), elements);
-  const size_t budget = f_.target.isa == Target::Isa::kAvx512 ? 24 : 8;
+  const size_t budget = f_.target.processor.registers >= 32 ? 24 : 8;
   size_t width = 1;  // columns at a time
   while (width < columns.at.size() && width * 2 <= lanes_) width *= 2;
   while (width > 1 && width * std::min<size_t>(rows.at.size(), 3) > budget) width /= 2;

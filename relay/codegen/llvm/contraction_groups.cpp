@@ -340,6 +340,17 @@ llvm::Value* ContractionEmitter::add_bfloat16(Value* row, Value* columns, Value*
 
 llvm::Value* ContractionEmitter::add_pairs(Value* a, Value* b, Value* sum) {
   llvm::Type* words = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * lanes_);
+  if (!f_.target.is_x86()) {
+    llvm::Type* wide = llvm::FixedVectorType::get(b_.getInt32Ty(), 2 * lanes_);
+    Value* all = b_.CreateMul(b_.CreateSExt(b_.CreateBitCast(a, words), wide),
+                              b_.CreateSExt(b_.CreateBitCast(b, words), wide));
+    llvm::SmallVector<int, 32> evens, odds;
+    for (int lane = 0; lane < static_cast<int>(lanes_); ++lane) {
+      evens.push_back(2 * lane);
+      odds.push_back(2 * lane + 1);
+    }
+    return add(add(b_.CreateShuffleVector(all, evens), b_.CreateShuffleVector(all, odds)), sum);
+  }
   const unsigned bits = lanes_ * kLaneBits;
   const llvm::Intrinsic::ID id = bits == 512   ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                                  : bits == 256 ? llvm::Intrinsic::x86_avx2_pmadd_wd

@@ -153,7 +153,8 @@ bool ContractionEmitter::varies_by_row(const TileLoad& tile) const {
 }
 
 void ContractionEmitter::clear_registers() {
-  if (f_.target.isa == Target::Isa::kBaseline) return;
+  // It is the instructions of 256 and 512 bits that ask for it.
+  if (f_.target.vector_bytes() <= 16) return;
   // A function that does nothing: its convention keeps the general registers but one, and those of
   // no vectors or masks. Inline assembly that names each of them took 3 % of a compilation. It
   // rests on passes that do not run: none infers what the function does or which registers it uses.

@@ -30,6 +30,7 @@ struct Converter {
   llvm::Value* by_processor(llvm::Value* x, DType dtype, bool truncates = true) const {
     if (dtype != kInt32 || !x->getType()->getScalarType()->isFloatTy()) return nullptr;
     const unsigned lanes = lanes_of(x);
+    if (!frame.target.is_x86()) return nullptr;
     if (lanes * 4 > static_cast<unsigned>(frame.target.vector_bytes())) return nullptr;
     switch (lanes) {
       case 4:

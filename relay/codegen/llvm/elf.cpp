@@ -17,8 +17,9 @@ class Linker {
   explicit Linker(std::span<const std::byte> object) : object_(object) {
     header_ = read<Elf64_Ehdr>(0);
     RELAY_CHECK(std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
-                    header_.e_machine == EM_X86_64 && header_.e_type == ET_REL,
-                "LLVM wrote no x86-64 object");
+                    (header_.e_machine == EM_X86_64 || header_.e_machine == EM_AARCH64) &&
+                    header_.e_type == ET_REL,
+                "LLVM wrote no object for a known processor");
     sections_.resize(header_.e_shnum);
     for (size_t i = 0; i < sections_.size(); ++i) {
       sections_[i] = read<Elf64_Shdr>(header_.e_shoff + i * sizeof(Elf64_Shdr));
@@ -128,25 +129,84 @@ class Linker {
       const Elf64_Sym to = symbol(ELF64_R_SYM(entry.r_info));
       const uint32_t type = ELF64_R_TYPE(entry.r_info);
       const uint64_t place = base + entry.r_offset;
-      const bool wide = type == R_X86_64_PC64;
-      RELAY_CHECK(place + (wide ? 8 : 4) <= blob_.bytes.size(), "relocation out of range");
       const int64_t value =
           static_cast<int64_t>(address(to)) + entry.r_addend - static_cast<int64_t>(place);
-      switch (type) {
-        case R_X86_64_PC32:
-        case R_X86_64_PLT32: {
-          const auto narrow = static_cast<int32_t>(value);
-          RELAY_CHECK(narrow == value, "relocation overflows");
-          std::memcpy(blob_.bytes.data() + place, &narrow, 4);
-          break;
-        }
-        case R_X86_64_PC64:
-          std::memcpy(blob_.bytes.data() + place, &value, 8);
-          break;
-        default:
-          throw InternalError("generated code is not position-independent: relocation " +
-                              std::to_string(type) + " against '" + symbol_name(to) + "'");
+      const bool known = header_.e_machine == EM_X86_64 ? relocate_x86(type, place, value)
+                                                        : relocate_aarch64(type, place, value);
+      if (!known) {
+        throw InternalError("generated code is not position-independent: relocation " +
+                            std::to_string(type) + " against '" + symbol_name(to) + "'");
       }
+    }
+  }
+
+  std::byte* linked(uint64_t place, size_t bytes) {
+    RELAY_CHECK(place <= blob_.bytes.size() && blob_.bytes.size() - place >= bytes,
+                "relocation out of range");
+    return blob_.bytes.data() + place;
+  }
+
+  template <class T>
+  void write(uint64_t place, int64_t value) {
+    const auto narrow = static_cast<T>(value);
+    RELAY_CHECK(narrow == value, "relocation overflows");
+    std::memcpy(linked(place, sizeof(T)), &narrow, sizeof(T));
+  }
+
+  bool relocate_x86(uint32_t type, uint64_t place, int64_t value) {
+    switch (type) {
+      case R_X86_64_PC32:
+      case R_X86_64_PLT32:
+        write<int32_t>(place, value);
+        return true;
+      case R_X86_64_PC64:
+        write<int64_t>(place, value);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /// Puts `count` low bits of the value into the instruction, from bit `first` on.
+  void patch(uint64_t place, uint64_t value, unsigned count, unsigned first) {
+    uint32_t instruction = 0;
+    std::byte* at = linked(place, sizeof(instruction));
+    std::memcpy(&instruction, at, sizeof(instruction));
+    const uint32_t mask = ((uint32_t{1} << count) - 1) << first;
+    instruction = (instruction & ~mask) | (static_cast<uint32_t>(value << first) & mask);
+    std::memcpy(at, &instruction, sizeof(instruction));
+  }
+
+  static void check_reach(int64_t value, unsigned bits) {
+    const int64_t limit = int64_t{1} << (bits - 1);
+    RELAY_CHECK(value >= -limit && value < limit, "relocation overflows");
+  }
+
+  bool relocate_aarch64(uint32_t type, uint64_t place, int64_t value) {
+    const auto bits = static_cast<uint64_t>(value);
+    switch (type) {
+      case R_AARCH64_PREL32:
+        write<int32_t>(place, value);
+        return true;
+      case R_AARCH64_PREL64:
+        write<int64_t>(place, value);
+        return true;
+      case R_AARCH64_CALL26:
+      case R_AARCH64_JUMP26:
+        check_reach(value, 28);
+        patch(place, bits >> 2, 26, 0);
+        return true;
+      case R_AARCH64_LD_PREL_LO19:
+        check_reach(value, 21);
+        patch(place, bits >> 2, 19, 5);
+        return true;
+      case R_AARCH64_ADR_PREL_LO21:
+        check_reach(value, 21);
+        patch(place, bits & 3, 2, 29);
+        patch(place, bits >> 2, 19, 5);
+        return true;
+      default:
+        return false;
     }
   }
 

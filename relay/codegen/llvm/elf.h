@@ -9,7 +9,7 @@
 
 namespace relay::codegen {
 
-/// Lays out text and constants of an x86-64 object and resolves its relocations. Throws
+/// Lays out text and constants of an x86-64 or AArch64 object and resolves its relocations. Throws
 /// InternalError for anything that is not position-independent or not defined in the object.
 KernelBlob link_object(std::span<const std::byte> object, const std::string& function);
 

@@ -489,7 +489,8 @@ void KernelFrame::emit_tasks(
 }
 
 void KernelFrame::emit_return() {
-  if (fence_at_end) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  // Elsewhere stores that pass the caches are ordered as others are.
+  if (fence_at_end && target.is_x86()) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   llvm::Value* code = b.getInt32(0);
   if (code_ != nullptr) code = b.CreateLoad(b.getInt32Ty(), code_, /*isVolatile=*/true);
   if (stop_ != nullptr)

@@ -87,6 +87,7 @@ std::optional<unsigned> known_first_lanes(llvm::Value* mask) {
 bool ScalarEmitter::has_masked_access(const Target& target, size_t element_bytes) {
   switch (target.isa) {
     case Target::Isa::kBaseline:
+    case Target::Isa::kNeon:
       return false;
     case Target::Isa::kAvx2:
       return element_bytes >= 4;

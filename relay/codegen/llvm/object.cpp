@@ -43,9 +43,17 @@ namespace relay::codegen {
 
 namespace {
 
-constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+/// The least processor of an architecture; targets say what they have beyond it.
+struct Architecture {
+  const char* triple;
+  const char* cpu;
+  llvm::CodeModel::Model addresses;
+};
+constexpr Architecture kX86{"x86_64-unknown-linux-gnu", "x86-64", llvm::CodeModel::Small};
+// Constants are found from the instruction itself, not from its page: code may lie anywhere.
+constexpr Architecture kArm{"aarch64-unknown-linux-gnu", "generic", llvm::CodeModel::Tiny};
 
-constexpr const char* kCpu = "x86-64";
+const Architecture& architecture_of(const Target& target) { return target.is_x86() ? kX86 : kArm; }
 
 // The set that `Target` checks the machine for, and nothing that depends on the machine at hand:
 // equal kernels give equal code everywhere.
@@ -64,6 +72,8 @@ const char* tuning_of(const Target& target) {
       return "x86-64-v3";
     case Target::Isa::kAvx512:
       return "x86-64-v4";
+    case Target::Isa::kNeon:
+      return "generic";
   }
   RELAY_UNREACHABLE("instruction set");
 }
@@ -81,14 +91,18 @@ void initialize() {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();  // for inline assembly
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
     llvm::install_fatal_error_handler(fatal);
   });
 }
 
-const llvm::Target& x86() {
+const llvm::Target& llvm_target(const Architecture& architecture) {
   initialize();
   std::string error;
-  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(architecture.triple, error);
   RELAY_CHECK(found != nullptr, error);
   return *found;
 }
@@ -97,10 +111,13 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.NoTrappingFPMath = true;
+  const Architecture& architecture = architecture_of(target);
   std::unique_ptr<llvm::TargetMachine> machine(
-      x86().createTargetMachine(kTriple, kCpu, features_of(target), options, llvm::Reloc::PIC_,
-                                llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-  RELAY_CHECK(machine != nullptr, "LLVM has no x86-64 machine");
+      llvm_target(architecture)
+          .createTargetMachine(architecture.triple, architecture.cpu, features_of(target), options,
+                               llvm::Reloc::PIC_, architecture.addresses,
+                               llvm::CodeGenOptLevel::Default));
+  RELAY_CHECK(machine != nullptr, "LLVM has no machine of this architecture");
   return machine;
 }
 
@@ -113,9 +130,57 @@ void on_diagnostic(const llvm::DiagnosticInfo* info, void* errors) {
   stream << '\n';
 }
 
-/// Where the code generator would call memcpy or memset: definitions of our own. `rep movsb` is
+/// Begins `name(to, second, bytes)` of the module, which returns `to`; the builder stands inside.
+llvm::Function* begin_memory_function(llvm::Module& module, const char* name, llvm::Type* second,
+                                      llvm::IRBuilder<>& b) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  auto* type =
+      llvm::FunctionType::get(pointer, {pointer, second, llvm::Type::getInt64Ty(context)}, false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+  function->addFnAttr(llvm::Attribute::NoInline);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "", function));
+  return function;
+}
+
+/// Moves or sets bytes by one instruction of x86-64.
+void write_by_instruction(llvm::Function* function, llvm::IRBuilder<>& b, bool copies) {
+  llvm::Type* pointer = b.getPtrTy();
+  llvm::Type* word = b.getInt64Ty();
+  llvm::Value* from = function->getArg(1);
+  if (!copies) from = b.CreateTrunc(from, b.getInt8Ty());
+  auto* type = llvm::FunctionType::get(llvm::StructType::get(b.getContext(), {pointer, word}),
+                                       {from->getType(), pointer, word}, false);
+  auto* assembly =
+      copies ? llvm::InlineAsm::get(type, "rep movsb", "={di},={cx},{si},0,1,~{si},~{memory}", true)
+             : llvm::InlineAsm::get(type, "rep stosb", "={di},={cx},{al},0,1,~{memory}", true);
+  b.CreateCall(assembly, {from, function->getArg(0), function->getArg(2)});
+}
+
+/// The same byte by byte. Volatile, or it would be recognised and call itself.
+void write_by_bytes(llvm::Function* function, llvm::IRBuilder<>& b, bool copies) {
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  llvm::LLVMContext& context = b.getContext();
+  llvm::BasicBlock* loop = llvm::BasicBlock::Create(context, "bytes", function);
+  llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "end", function);
+  llvm::Value* count = function->getArg(2);
+  b.CreateCondBr(b.CreateICmpEQ(count, b.getInt64(0)), after, loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2);
+  i->addIncoming(b.getInt64(0), before);
+  llvm::Value* byte =
+      copies ? b.CreateLoad(b.getInt8Ty(), b.CreateGEP(b.getInt8Ty(), function->getArg(1), i))
+             : b.CreateTrunc(function->getArg(1), b.getInt8Ty());
+  b.CreateStore(byte, b.CreateGEP(b.getInt8Ty(), function->getArg(0), i), /*isVolatile=*/true);
+  llvm::Value* next = b.CreateAdd(i, b.getInt64(1));
+  i->addIncoming(next, loop);
+  b.CreateCondBr(b.CreateICmpEQ(next, count), after, loop);
+  b.SetInsertPoint(after);
+}
+
+/// Where the code generator would call memcpy or memset: definitions of our own. Slow ones are
 /// enough, kernels move their data themselves.
-void define_memory_functions(llvm::Module& module) {
+void define_memory_functions(llvm::Module& module, const Target& target) {
   bool copies = false, moves = false, sets = false;
   for (const llvm::Function& function : module) {
     switch (function.getIntrinsicID()) {
@@ -132,39 +197,25 @@ void define_memory_functions(llvm::Module& module) {
         break;
     }
   }
-  if (!copies && !moves && !sets) return;
-  llvm::LLVMContext& context = module.getContext();
-  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
-  llvm::Type* word = llvm::Type::getInt64Ty(context);
-  auto define = [&](const char* name, llvm::Type* second, const char* code,
-                    const char* constraint) {
-    auto* type = llvm::FunctionType::get(pointer, {pointer, second, word}, false);
-    auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
-    function->addFnAttr(llvm::Attribute::NoInline);
-    llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", function));
-    auto* result = llvm::StructType::get(context, {pointer, word});
-    llvm::Value* from = function->getArg(1);
-    if (second != pointer) from = b.CreateTrunc(from, b.getInt8Ty());
-    auto* assembly_type = llvm::FunctionType::get(result, {from->getType(), pointer, word}, false);
-    auto* assembly = llvm::InlineAsm::get(assembly_type, code, constraint, true);
-    b.CreateCall(assembly, {from, function->getArg(0), function->getArg(2)});
+  RELAY_CHECK(!moves, "a kernel with llvm.memmove");
+  llvm::IRBuilder<> b(module.getContext());
+  auto define = [&](const char* name, llvm::Type* second) {
+    if (module.getFunction(name) != nullptr) return;
+    llvm::Function* function = begin_memory_function(module, name, second, b);
+    const bool is_copy = second->isPointerTy();
+    target.is_x86() ? write_by_instruction(function, b, is_copy)
+                    : write_by_bytes(function, b, is_copy);
     b.CreateRet(function->getArg(0));
   };
-  RELAY_CHECK(!moves, "a kernel with llvm.memmove");
-  if (copies && module.getFunction("memcpy") == nullptr) {
-    define("memcpy", pointer, "rep movsb", "={di},={cx},{si},0,1,~{si},~{memory}");
-  }
-  if (sets && module.getFunction("memset") == nullptr) {
-    define("memset", llvm::Type::getInt32Ty(context), "rep stosb",
-           "={di},={cx},{al},0,1,~{memory}");
-  }
+  if (copies) define("memcpy", b.getPtrTy());
+  if (sets) define("memset", b.getInt32Ty());
 }
 
 void isolate(llvm::Module& module, const std::string& function, const Target& target) {
   llvm::Function* entry = module.getFunction(function);
   RELAY_CHECK(entry != nullptr && !entry->isDeclaration(),
               "the module does not define '" + function + "'");
-  define_memory_functions(module);
+  define_memory_functions(module, target);
   for (llvm::Function& f : module) {
     if (f.isDeclaration()) continue;
     f.setLinkage(&f == entry ? llvm::GlobalValue::ExternalLinkage
@@ -312,7 +363,7 @@ class ThreadCompiler {
 };
 
 std::unique_ptr<ThreadCompiler>& compiler_for(const Target& target) {
-  thread_local std::array<std::unique_ptr<ThreadCompiler>, 24> compilers;
+  thread_local std::array<std::unique_ptr<ThreadCompiler>, 32> compilers;
   const size_t extras = (target.dots ? 1 : 0) + (target.processor.bfloat16_pairs ? 2 : 0) +
                         (target.processor.matrix_tiles ? 4 : 0);
   auto& compiler = compilers[8 * static_cast<size_t>(target.isa) + extras];
@@ -361,7 +412,7 @@ std::string to_text(llvm::Module& module, const std::string& function, const Tar
       // Others who compile the text know the machine by this alone.
       for (llvm::Function& f : module) {
         if (f.isDeclaration()) continue;
-        f.addFnAttr("target-cpu", kCpu);
+        f.addFnAttr("target-cpu", architecture_of(target).cpu);
         f.addFnAttr("target-features", features_of(target));
       }
       llvm::raw_string_ostream stream(result);
@@ -393,13 +444,16 @@ KernelBlob blob_of_ir(const std::string& text, const std::string& function, cons
 std::string llvm_version() { return LLVM_VERSION_STRING; }
 
 std::vector<std::string> code_features(const Target& target) {
-  auto set_of = [](const std::string& features) {
+  const Architecture& architecture = architecture_of(target);
+  auto set_of = [&](const std::string& features) {
     return std::unique_ptr<llvm::MCSubtargetInfo>(
-        x86().createMCSubtargetInfo(kTriple, kCpu, features));
+        llvm_target(architecture)
+            .createMCSubtargetInfo(architecture.triple, architecture.cpu, features));
   };
   const auto all = set_of(features_of(target)), basic = set_of("");
-  RELAY_CHECK(all != nullptr && basic != nullptr, "LLVM has no x86-64 machine");
+  RELAY_CHECK(all != nullptr && basic != nullptr, "LLVM has no machine of this architecture");
   std::vector<std::string> names;
+  if (!target.is_x86()) names.emplace_back(target.architecture());
   for (const llvm::SubtargetFeatureKV& each : all->getAllProcessorFeatures()) {
     if (all->hasFeature(each.Value) && !basic->hasFeature(each.Value)) names.emplace_back(each.Key);
   }

@@ -249,7 +249,8 @@ class Image;
 /// change it again: any number of machines on any threads may run it.
 struct Executable {
   std::string target = "baseline";  // instruction set of the blobs: baseline, avx2, avx512-vnni, …
-  /// All instructions that their code may use beyond x86-64 (relay/runtime/cpu_features.h).
+  /// All instructions that their code may use beyond x86-64, or the name of another architecture
+  /// (relay/runtime/cpu_features.h).
   std::vector<std::string> features;
   uint32_t kernel_abi = kKernelAbiVersion;
   std::vector<Entry> entries;

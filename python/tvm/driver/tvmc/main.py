@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 # Commands of TVM that are not there.
-_NO_COMMANDS = {"micro": "programs for microcontrollers: programs are compiled for CPUs of x86-64"}
+_NO_COMMANDS = {"micro": "programs for microcontrollers: programs are compiled for CPUs of x86-64 and AArch64"}
 
 
 def _options(argv: Sequence[str], parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, dict[str, str]]:

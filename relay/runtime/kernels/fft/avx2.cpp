@@ -1,4 +1,5 @@
 // AVX2 and FMA.
+#if defined(__x86_64__)
 #define RELAY_FFT_BYTES 32
 #include <relay/runtime/kernels/fft/passes.inc>
 
@@ -8,3 +9,5 @@ const Code<float>& code_avx2(float) { return code<float>(); }
 const Code<double>& code_avx2(double) { return code<double>(); }
 
 }  // namespace relay::fft
+
+#endif

@@ -1,4 +1,4 @@
-// Any x86-64.
+// Any x86-64 or AArch64.
 #define RELAY_FFT_BYTES 16
 #include <relay/runtime/kernels/fft/passes.inc>
 

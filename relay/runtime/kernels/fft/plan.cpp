@@ -96,7 +96,10 @@ int64_t quick_length(int64_t n) {
 
 template <class T>
 const Code<T>& code() {
-  return has_avx2_fma() ? code_avx2(T{}) : code_baseline(T{});
+#if defined(__x86_64__)
+  if (has_avx2_fma()) return code_avx2(T{});
+#endif
+  return code_baseline(T{});
 }
 
 template <class T>
