@@ -270,6 +270,11 @@ def _show(self: Any, *args: Any, **kwargs: Any) -> None:
     print(self.astext(show_meta_data=False))
 
 
+def _pass_facts(self: _relay.transform.PassInfo) -> str:
+    """The facts in TVM's words, which instruments print."""
+    return f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{', '.join(self.required)}]"
+
+
 def install() -> None:
     """Puts the members onto the classes, once."""
     for cls in (Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass):
@@ -304,5 +309,6 @@ def install() -> None:
         setattr(Value, name, method)
     setattr(NDArray, "to_dlpack", lambda self: self.__dlpack__())
     setattr(_relay.Var, "vid", property(lambda self: self))
+    setattr(_relay.transform.PassInfo, "__str__", _pass_facts)
     setattr(_relay.transform.PassInfo, "traceable", property(lambda self: False))
     setattr(_relay.IRModule, "get_constructor", _get_constructor)

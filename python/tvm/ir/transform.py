@@ -61,6 +61,7 @@ class PassContext(_passes.PassContext):
     def __exit__(self, *exc: Any) -> None:
         _leave_override(self)
         super().__exit__(*exc)
+        _forget_times(self)
 
     @staticmethod
     def current() -> _passes.PassContext:
@@ -77,12 +78,21 @@ class PassContext(_passes.PassContext):
 _overrides = threading.local()
 
 
+def _forget_times(context: _passes.PassContext) -> None:
+    """Tells instruments that know times that their context ended."""
+    for instrument in context.instruments or ():
+        forget = getattr(instrument, "_forget", None)
+        if forget is not None:
+            forget()
+
+
 def _leave_override(context: _passes.PassContext) -> _passes.PassContext:
     """Ends the stand-in of a context, or that it is; gives the context itself."""
     stack: list[tuple[_passes.PassContext, _passes.PassContext]] = getattr(_overrides, "stack", [])
     if stack and (stack[-1][0] is context or stack[-1][1] is context):
         owner, stand_in = stack.pop()
         _passes.PassContext.__exit__(stand_in, None, None, None)
+        _forget_times(stand_in)
         return owner
     return context
 

@@ -11,7 +11,7 @@ from relay import IRModule as IRModule, sparse as _sparse
 
 from .. import _absent
 from .._submodules import submodule
-from relay.analysis import get_calibration_data as _calibration_data
+from relay.analysis import count_layers as _count_layers, get_calibration_data as _calibration_data
 from .origins import analyze_operations_distribution as analyze_operations_distribution
 from ..runtime.ndarray import array as _array
 from ..runtime.ndarray import cpu as cpu
@@ -23,6 +23,11 @@ sparse_dense = submodule(__name__, "sparse_dense", process_params=_sparse.proces
 sparse_conv2d = submodule(__name__, "sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult,
                           _search_conv2d_op_weight=_sparse.conv2d_weights)
 operations_distribution = submodule(__name__, "operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
+
+
+def count_layers(expr: Any, valid_ops: Any) -> int:  # type: ignore[no-redef]
+    """The most calls of these operators along one path of the dataflow of an expression, or of a module's `main`."""
+    return _count_layers(expr["main"] if isinstance(expr, IRModule) else expr, valid_ops)
 
 
 def get_calibration_data(mod: IRModule, data: Any) -> Any:  # type: ignore[no-redef]

@@ -13,11 +13,12 @@ from .container import ADT, ShapeTuple, String
 from .module import BenchmarkResult, Module, enabled, load_module
 from .ndarray import Device, array, cpu, cuda, device
 from .object import Object, ObjectGeneric
+from .packed_func import PackedFunc
 from .params import load_param_dict, load_param_dict_from_file, save_param_dict, save_param_dict_to_file
 from . import vm
 
 __all__ = [
-    "ADT", "BenchmarkResult", "Device", "Module", "NDArray", "Object", "ObjectGeneric", "ShapeTuple", "String", "array", "const",
+    "ADT", "BenchmarkResult", "Device", "Module", "NDArray", "Object", "ObjectGeneric", "PackedFunc", "ShapeTuple", "String", "array", "const",
     "container", "convert", "cpu", "cuda", "device", "enabled", "load_module", "load_param_dict", "load_param_dict_from_file",
     "module", "name_transforms", "nd", "ndarray", "num_threads", "registry", "scalar", "save_param_dict", "save_param_dict_to_file", "vm",
 ]  # fmt: skip

@@ -54,6 +54,7 @@ def test_count_operators():
     y = relay.nn.relu(relay.nn.conv2d(y, relay.var("v", shape=(3, 3, 1, 1))) + y)
     assert analysis.list_op_freqs(tvm.IRModule.from_expr(y)) == {"nn.conv2d": 2, "nn.relu": 1, "add": 1}
     assert analysis.count_layers(y, valid_ops=["nn.conv2d"]) == 2
+    assert analysis.count_layers(tvm.IRModule.from_expr(y), valid_ops=["nn.conv2d"]) == 2
     counter = analysis.LayerCounter(["nn.relu"])
     counter.visit(y)
     assert counter.count() == 1

@@ -67,6 +67,7 @@ def test_table_of_expressions():
 
 def test_values_and_types():
     x = relay.var("x", shape=(2, 3))
+    assert common.get_name(x) == "x" and common.get_name(relay.GlobalVar("main")) == "main" and common.get_name(relay.transpose(x)) == ""
     assert common.infer_shape(relay.transpose(x)) == (3, 2) and common.infer_channels(relay.var("w", shape=(8, 4, 3, 3))) == 8
     assert common.infer_value(x + x, {"x": np.ones((2, 3), "float32")}).numpy().sum() == 12
     assert common.infer_value_simulated(x, {}).numpy().sum() == 6
@@ -155,6 +156,24 @@ def test_extents():
         get_pad_tuple("HALF", (3, 3))
 
 
+@pytest.mark.parametrize("data, data_layout, kernel, kernel_layout, groups, depthwise", [
+    ((1, 32, 8, 8), "NCHW", (32, 1, 3, 3), "OIHW", 32, True), ((1, 8, 8, 32), "NHWC", (3, 3, 32, 1), "HWOI", 32, True),
+    ((1, 2, 8, 8, 16), "NCHW16c", (2, 1, 3, 3, 1, 16), "OIHW1i16o", 32, True), ((1, 32, 8, 8), "NCHW", (8, 32, 3, 3), "OIHW", 1, False),
+    ((1, 32, 8, 8), "NCHW", (64, 1, 3, 3), "OIHW", 32, False),
+])  # fmt: skip
+def test_a_group_for_each_channel(data, data_layout, kernel, kernel_layout, groups, depthwise):
+    from tvm.relay.op.strategy.generic import is_depthwise_conv2d
+
+    assert is_depthwise_conv2d(data, data_layout, kernel, kernel_layout, groups) is depthwise
+
+
+def test_shapes_that_layouts_do_not_fit():
+    from tvm.relay.op.strategy import is_depthwise_conv2d
+
+    with pytest.raises(ValueError, match=r"the layout 'NCHW' does not say where C is in the shape \(1, 2\)"):
+        is_depthwise_conv2d((1, 2), "NCHW", (2, 1, 3, 3), "OIHW", 2)
+
+
 def test_tvmc(tmp_path):
     from tvm.driver import tvmc
 
@@ -166,6 +185,8 @@ def test_tvmc(tmp_path):
     package = tvmc.compile(again, target="llvm", package_path=str(tmp_path / "net.tar"), tuning_records=tvmc.tune(again, "llvm"))
     result = tvmc.run(package, device="cpu", inputs={"x": np.arange(4, dtype="float32").reshape(1, 4)}, benchmark=True, repeat=2, number=1)
     assert result.get_output("output_0").tolist() == [[0, 1, 2]] and "mean" in result.format_times() and "output_0" in str(result)
+    unmeasured = tvmc.run(package, device="cpu")
+    assert unmeasured.format_times() == "[]" and "[]" not in str(unmeasured)
     result.save(str(tmp_path / "out.npz"))
     assert np.load(tmp_path / "out.npz")["output_0"].shape == (1, 3)
     with pytest.raises(tvmc.TVMCException, match="the model has no input 'y'"):

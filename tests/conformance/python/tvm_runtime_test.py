@@ -77,6 +77,10 @@ def test_registry():
         return x + 1
 
     assert tvm.get_global_func("mine.add_one")(2) == 3
+    assert isinstance(tvm.get_global_func("mine.add_one"), tvm.runtime.PackedFunc) and isinstance(tvm.runtime.convert(len), tvm.runtime.PackedFunc)
+    assert not isinstance(int, tvm.runtime.PackedFunc) and not isinstance("f", tvm.runtime.PackedFunc)
+    with pytest.raises(TypeError, match="PackedFunc makes no functions"):
+        tvm.runtime.PackedFunc()
     assert tvm.ir.EnvFunc.get("mine.add_one")(4) == 5
     with pytest.raises(ValueError, match="mine.other"):
         tvm.get_global_func("mine.other")

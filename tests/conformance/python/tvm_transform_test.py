@@ -311,6 +311,28 @@ def test_instruments():
     assert events[0] == "enter" and events[-1] == "exit" and "FoldConstant" in events and "SimplifyExpr" not in events
 
 
+def test_times_last_as_long_as_the_context():
+    timing, mod = PassTimingInstrument(), IRModule.from_expr(conv_relu())
+    with tvm.transform.PassContext(instruments=[timing]):
+        transform.InferType()(mod)
+        assert "InferType" in timing.render()
+    assert timing.render() == ""
+    tvm.transform.PassContext.current().override_instruments([timing])
+    transform.ToANormalForm()(mod)
+    assert "ToANormalForm" in timing.render() and "SimplifyExpr" not in timing.render()
+    tvm.transform.PassContext.current().override_instruments(None)
+    assert timing.render() == ""
+
+
+def test_modules_are_printed_around_passes(capsys):
+    shows = [tvm.ir.instrument.PrintBeforeAll(), tvm.ir.instrument.PrintAfterAll()]
+    with tvm.transform.PassContext(instruments=shows):
+        transform.InferType()(IRModule.from_expr(relay.const(1.0)))
+    said = capsys.readouterr().out
+    assert said.index("Before Running Pass: The meta data of the pass - pass name: InferType, opt_level: 0") < said.index("After Running Pass:")
+    assert said.count("def @main") == 2
+
+
 def test_an_error_in_a_pass_comes_out():
     @tvm.transform.module_pass(opt_level=0)
     def broken(mod, ctx):

@@ -82,10 +82,8 @@ class TVMCResult:
         self.outputs, self.times = dict(outputs), times
 
     def format_times(self) -> str:
-        """The times as lines of text. Raises TVMCException where nothing was measured."""
-        if self.times is None:
-            raise TVMCException("the run was not measured: run with benchmark=True")
-        return str(self.times)
+        """The times as lines of text; an empty list if nothing was measured (`benchmark`)."""
+        return "[]" if self.times is None else str(self.times)
 
     def get_output(self, name: str) -> Any:
         """An output: output_0, output_1, …"""

@@ -66,8 +66,8 @@ class ExprTable:
 
 
 def get_name(node: Any) -> str:
-    """The name of a node that has one, else an empty text."""
-    return str(getattr(node, "name", ""))
+    """The name of a variable, global one or constructor; an empty text for other nodes."""
+    return str(getattr(node, "name_hint", ""))
 
 
 def new_var(name_hint: str, type_annotation: Any = None, shape: Any = None, dtype: str = "float32") -> Var:
