@@ -2,29 +2,11 @@
 #include <string>
 
 #include <relay/vm/machine/executable.h>
+#include <relay/vm/machine/op_forms.h>
 
 namespace relay::vm {
 
 namespace {
-
-constexpr const char* kOpNames[] = {"move",         "take",
-                                    "const",        "drop",
-                                    "unary",        "binary",
-                                    "cast",         "bitcast",
-                                    "select",       "tuple",
-                                    "data",         "field",
-                                    "unpack",       "switch",
-                                    "closure",      "global",
-                                    "self",         "capture",
-                                    "call",         "tail_call",
-                                    "call_closure", "tail_call_closure",
-                                    "return",       "jump",
-                                    "branch",       "ref",
-                                    "ref_read",     "ref_write",
-                                    "run",          "check_shapes",
-                                    "fail",         "fail_unless",
-                                    "no_match",     "ref_add"};
-static_assert(sizeof kOpNames / sizeof *kOpNames == static_cast<size_t>(Op::kCount));
 
 constexpr const char* kDimNames[] = {"const", "extent", "element",   "symbol",    "add",
                                      "sub",   "mul",    "floor_div", "floor_mod", "ceil_div",
@@ -91,86 +73,75 @@ class Text {
       return;
     }
     if (in.dst != kNone) out_ += reg(in.dst) + " = ";
-    out_ += kOpNames[static_cast<size_t>(in.op)];
+    const OpForm& form = form_of(in.op);
+    out_ += form.word;
+    number_types(in);
+    for (size_t i = 0; i < form.registers; ++i) out_ += " " + reg(fields_of(in)[i]);
+    parts(in);
+    arguments(f, in);
+  }
+
+  void number_types(const Instruction& in) {
+    const std::string dtype = "." + std::string(in.dtype.name());
+    if (in.op == Op::kUnary && in.sub < kNumUnaryOps)
+      out_ += "." + std::string(kUnaryOps[in.sub].word) + dtype;
+    if (in.op == Op::kBinary && in.sub < kNumBinaryOps)
+      out_ += "." + std::string(kBinaryOps[in.sub].word) + dtype;
+    if (in.op == Op::kCast || in.op == Op::kBitcast)
+      out_ += dtype + "." + std::string(in.to.name());
+  }
+
+  // What an instruction names beside registers.
+  void parts(const Instruction& in) {
     switch (in.op) {
-      case Op::kUnary:
-        if (in.sub < kNumUnaryOps) {
-          out_ += "." + std::string(kUnaryOps[in.sub].word) + "." + std::string(in.dtype.name());
-        }
-        out_ += " " + reg(in.a);
-        return;
-      case Op::kBinary:
-        if (in.sub < kNumBinaryOps) {
-          out_ += "." + std::string(kBinaryOps[in.sub].word) + "." + std::string(in.dtype.name());
-        }
-        out_ += " " + reg(in.a) + " " + reg(in.b);
-        return;
-      case Op::kCast:
-      case Op::kBitcast:
-        out_ +=
-            "." + std::string(in.dtype.name()) + "." + std::string(in.to.name()) + " " + reg(in.a);
-        return;
       case Op::kConst:
         out_ += in.a < executable_.constants.size()
                     ? " " + constant_text(executable_.constants[in.a])
                     : " ?";
         return;
-      case Op::kSelect:
-        out_ += " " + reg(in.a) + " " + reg(in.b) + " " + reg(in.c);
-        return;
       case Op::kConstruct:
         out_ += in.a < executable_.constructors.size()
                     ? " " + executable_.constructors[in.a]->name.str()
                     : " ?";
-        break;
+        return;
       case Op::kClosure:
       case Op::kGlobal:
       case Op::kCall:
       case Op::kTailCall:
         out_ += " " + item(executable_.functions, in.a);
-        break;
+        return;
       case Op::kRunGraph:
         out_ += " " + item(executable_.graphs, in.a);
-        break;
+        return;
       case Op::kField:
-        out_ += " " + reg(in.a) + " " + std::to_string(in.b);
+        out_ += " " + std::to_string(in.b);
         return;
       case Op::kCapture:
       case Op::kJump:
         out_ += " " + std::to_string(in.a);
         return;
       case Op::kBranch:
-        out_ += " " + reg(in.a) + " else " + std::to_string(in.b);
+        out_ += " else " + std::to_string(in.b);
         return;
       case Op::kCheckShapes:
         out_ += " #" + std::to_string(in.a);
-        break;
+        return;
       case Op::kFail:
-        message(in.a);
-        return;
+        return message(in.a);
       case Op::kFailUnless:
-        out_ += " " + reg(in.a);
-        message(in.b);
-        return;
-      case Op::kRefWrite:
-        out_ += " " + reg(in.a) + " " + reg(in.b);
-        return;
-      case Op::kTuple:
-      case Op::kDrop:
-      case Op::kSelf:
-      case Op::kCallClosure:
-      case Op::kTailCallClosure:
-      case Op::kRefAdd:
-        break;
+        return message(in.b);
       default:
-        out_ += " " + reg(in.a);
+        return;
     }
+  }
+
+  void arguments(const Function& f, const Instruction& in) {
     if (in.count == 0) return;
     out_ += " (";
     for (uint32_t i = 0; i < in.count && in.first + i < f.args.size(); ++i) {
       if (i > 0) out_ += ", ";
       uint32_t arg = f.args[in.first + i];
-      out_ += in.op == Op::kSwitch ? std::to_string(arg) : reg(arg);
+      out_ += form_of(in.op).args == Args::kTargets ? std::to_string(arg) : reg(arg);
     }
     out_ += ")";
   }

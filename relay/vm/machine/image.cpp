@@ -6,6 +6,7 @@
 #include <relay/runtime/kernel.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/frame.h>
+#include <relay/vm/machine/op_forms.h>
 
 namespace relay::vm {
 
@@ -52,32 +53,6 @@ bool is_fast_compare(uint16_t number) {
   return false;
 }
 
-// Which entries of args are what.
-enum class Args { kNone, kOperands, kRegisters, kTargets, kGraph };
-Args args_of(Op op) {
-  switch (op) {
-    case Op::kTuple:
-    case Op::kConstruct:
-    case Op::kClosure:
-    case Op::kCall:
-    case Op::kTailCall:
-    case Op::kCallClosure:
-    case Op::kTailCallClosure:
-    case Op::kRefAdd:
-      return Args::kOperands;
-    case Op::kDrop:
-    case Op::kUnpack:
-    case Op::kCheckShapes:
-      return Args::kRegisters;
-    case Op::kSwitch:
-      return Args::kTargets;
-    case Op::kRunGraph:
-      return Args::kGraph;
-    default:
-      return Args::kNone;
-  }
-}
-
 class Linker {
  public:
   Linker(const Image& image, const Executable& executable, LinkedFunction& to,
@@ -117,88 +92,66 @@ class Linker {
     if (at.dst != kNone && !is_number_op(at.op)) owning_[at.dst] = true;
     decode_args(at);
     next_arg_ += at.count;
+    const size_t registers = form_of(at.op).registers;
+    if (registers > 0) code.a = offset_of(at.a);
+    if (registers > 1) code.b = offset_of(at.b);
+    if (registers > 2) code.c = offset_of(at.c);
     switch (at.op) {
       case Op::kUnary:
-        registers(code, at, 1);
-        code.scalar = unary_scalar(static_cast<Unary>(at.sub), at.dtype);
-        code.head = scalar_head(kUnaryOps[at.sub].result(at.dtype));
-        break;
-      case Op::kBinary: {
-        auto op = static_cast<Binary>(at.sub);
-        registers(code, at, 2);
-        code.scalar = binary_scalar(op, at.dtype);
-        code.head = scalar_head(scalar_op(op).result(at.dtype));
-        if (uint16_t fast = fast_binary(op, at.dtype)) code.handler = fast;
-        break;
-      }
+      case Op::kBinary:
       case Op::kCast:
-        registers(code, at, 1);
-        code.scalar = cast_scalar(at.dtype, at.to);
-        code.head = scalar_head(at.to);
-        break;
       case Op::kBitcast:
-        registers(code, at, 1);
-        code.head = scalar_head(at.to);
-        break;
-      case Op::kConst: {
-        const Value& constant = image_.constants[at.a];
-        if (constant.is_scalar()) {
-          code.handler = handler::kNumber;
-          code.head = scalar_head(constant.dtype());
-          code.imm = 0;
-          std::memcpy(&code.imm, constant.scalar_data(), constant.dtype().size());
-        } else {
-          code.constant = &constant;
-        }
-        break;
-      }
-      case Op::kSelect:
-        registers(code, at, 3);
-        break;
-      case Op::kMove:
-      case Op::kTake:
-      case Op::kField:
-      case Op::kUnpack:
-      case Op::kSwitch:
-      case Op::kReturn:
-      case Op::kRefCreate:
-      case Op::kRefRead:
-      case Op::kFailUnless:
-      case Op::kNoMatch:
-        registers(code, at, 1);
-        break;
-      case Op::kRefWrite:
-        registers(code, at, 2);
-        break;
+        return decode_number(code, at);
+      case Op::kConst:
+        return decode_constant(code, image_.constants[at.a]);
       case Op::kBranch:
-        registers(code, at, 1);
         code.target = &to_.code[at.b];
         if (at.b <= index) code.handler = handler::kBranchBack;
-        break;
+        return;
       case Op::kJump:
         code.target = &to_.code[at.a];
         if (at.a <= index) code.handler = handler::kLoop;
-        break;
+        return;
       case Op::kClosure:
       case Op::kGlobal:
       case Op::kCall:
       case Op::kTailCall:
         code.function = &functions_[at.a];
         if (at.op == Op::kTailCall && code.function == &to_) code.handler = handler::kSelfTailCall;
-        break;
+        return;
       default:
-        break;
+        return;
     }
   }
 
-  static void registers(Code& code, const Instruction& at, int count) {
-    code.a = offset_of(at.a);
-    if (count > 1) code.b = offset_of(at.b);
-    if (count > 2) code.c = offset_of(at.c);
+  static void decode_number(Code& code, const Instruction& at) {
+    if (at.op == Op::kUnary) {
+      code.scalar = unary_scalar(static_cast<Unary>(at.sub), at.dtype);
+      code.head = scalar_head(kUnaryOps[at.sub].result(at.dtype));
+    } else if (at.op == Op::kBinary) {
+      const auto op = static_cast<Binary>(at.sub);
+      code.scalar = binary_scalar(op, at.dtype);
+      code.head = scalar_head(scalar_op(op).result(at.dtype));
+      if (uint16_t fast = fast_binary(op, at.dtype)) code.handler = fast;
+    } else {
+      if (at.op == Op::kCast) code.scalar = cast_scalar(at.dtype, at.to);
+      code.head = scalar_head(at.to);
+    }
+  }
+
+  static void decode_constant(Code& code, const Value& constant) {
+    if (!constant.is_scalar()) {
+      code.constant = &constant;
+      return;
+    }
+    code.handler = handler::kNumber;
+    code.head = scalar_head(constant.dtype());
+    code.imm = 0;
+    std::memcpy(&code.imm, constant.scalar_data(), constant.dtype().size());
   }
 
   void decode_args(const Instruction& at) {
-    Args kind = args_of(at.op);
+    const Args kind = form_of(at.op).args;
     if (kind == Args::kNone) return;
     for (uint32_t i = 0; i < at.count; ++i) {
       uint32_t arg = from_->args[at.first + i];
@@ -209,7 +162,7 @@ class Linker {
         out = kNoOffset;
       } else {
         out = offset_of(arg & ~kLast) | ((arg & kLast) != 0 ? kLastUse : 0);
-        bool result = at.op == Op::kUnpack ||
+        bool result = kind == Args::kResults ||
                       (kind == Args::kGraph && i >= executable_.graphs[at.a].num_inputs);
         if (result) owning_[arg] = true;
       }

@@ -1,6 +1,7 @@
 // Instructions are checked before they run.
 #include <string>
 
+#include <relay/vm/machine/op_forms.h>
 #include <relay/vm/machine/scalar_ops.h>
 #include <relay/vm/machine/verify_parts.h>
 
@@ -86,12 +87,68 @@ class FunctionVerifier {
     }
   }
 
+  // What each entry of args is by the form of the instruction.
+  void entries(const Instruction& in) const {
+    switch (form_of(in.op).args) {
+      case Args::kNone:
+        return;
+      case Args::kOperands:
+        return operands(in, in.count);
+      case Args::kRegisters:
+        return registers(in, 0, false);
+      case Args::kResults:
+        return registers(in, 0, true);
+      case Args::kTargets:
+        return targets(in);
+      case Args::kGraph:
+        return graph(in);
+    }
+  }
+
+  void targets(const Instruction& in) const {
+    for (uint32_t i = 0; i < in.count; ++i) {
+      target(arg(in, i));
+      // Only jumps and branches look for interruptions.
+      if (arg(in, i) <= at_) bad("a switch goes backwards");
+    }
+  }
+
+  void graph(const Instruction& in) const {
+    check(in.a, executable_.graphs, "graph");
+    const Graph& graph = executable_.graphs[in.a];
+    if (in.count != graph.num_inputs + graph.outputs.size()) {
+      bad("a graph with another number of inputs and results");
+    }
+    operands(in, graph.num_inputs);
+    registers(in, graph.num_inputs, false);
+  }
+
+  void constructor(const Instruction& in) const {
+    check(in.a, executable_.constructors, "constructor");
+    if (executable_.constructors[in.a]->arity != in.count) {
+      bad("a constructor with another number of fields");
+    }
+  }
+
+  void closure(const Instruction& in, uint32_t captured) const {
+    check(in.a, executable_.functions, "function");
+    if (executable_.functions[in.a].num_captures != captured) {
+      bad("a closure with another number of captured values");
+    }
+  }
+
   void callee(const Instruction& in) const {
     check(in.a, executable_.functions, "function");
     const Function& f = executable_.functions[in.a];
     if (f.num_captures != 0) bad("a function that captures is called without its closure");
     if (f.num_params != in.count) bad("a call with another number of arguments");
-    operands(in, in.count);
+  }
+
+  void shapes(const Instruction& in) const {
+    check(in.a, executable_.checks, "check");
+    if (executable_.checks[in.a].parts.size() != in.count) {
+      bad("a check of another number of values");
+    }
   }
 
   void number_types(const Instruction& in) const {
@@ -114,154 +171,56 @@ class FunctionVerifier {
 
   void instruction(const Instruction& in) const {
     arguments(in);
-    if (in.dst != kNone) reg(in.dst);
+    if (in.op >= Op::kCount) bad("an unknown instruction");
+    const OpForm& form = form_of(in.op);
+    if (form.result || in.dst != kNone) reg(in.dst);
+    for (size_t i = 0; i < form.registers; ++i) reg(fields_of(in)[i]);
+    parts(in);
+    entries(in);
+  }
+
+  // The parts of the executable that the instruction names, and the counts that they ask for.
+  void parts(const Instruction& in) const {
     switch (in.op) {
-      case Op::kMove:
-      case Op::kTake:
-      case Op::kRefCreate:
-      case Op::kRefRead:
-        reg(in.dst);
-        reg(in.a);
-        return;
       case Op::kConst:
-        reg(in.dst);
-        check(in.a, executable_.constants, "constant");
-        return;
-      case Op::kDrop:
-        registers(in, 0, false);
-        return;
+        return check(in.a, executable_.constants, "constant");
       case Op::kUnary:
+      case Op::kBinary:
       case Op::kCast:
       case Op::kBitcast:
-        reg(in.dst);
-        reg(in.a);
-        number_types(in);
-        return;
-      case Op::kBinary:
-        reg(in.dst);
-        reg(in.a);
-        reg(in.b);
-        number_types(in);
-        return;
-      case Op::kSelect:
-        reg(in.dst);
-        reg(in.a);
-        reg(in.b);
-        reg(in.c);
-        return;
-      case Op::kTuple:
-        reg(in.dst);
-        operands(in, in.count);
-        return;
+        return number_types(in);
       case Op::kConstruct:
-        reg(in.dst);
-        check(in.a, executable_.constructors, "constructor");
-        if (executable_.constructors[in.a]->arity != in.count) {
-          bad("a constructor with another number of fields");
-        }
-        operands(in, in.count);
-        return;
-      case Op::kField:
-        reg(in.dst);
-        reg(in.a);
-        return;
-      case Op::kUnpack:
-        reg(in.a);
-        registers(in, 0, true);
-        return;
-      case Op::kSwitch:
-        reg(in.a);
-        for (uint32_t i = 0; i < in.count; ++i) {
-          target(arg(in, i));
-          // Only jumps and branches look for interruptions.
-          if (arg(in, i) <= at_) bad("a switch goes backwards");
-        }
-        return;
+        return constructor(in);
       case Op::kClosure:
-        reg(in.dst);
-        check(in.a, executable_.functions, "function");
-        if (executable_.functions[in.a].num_captures != in.count) {
-          bad("a closure with another number of captured values");
-        }
-        operands(in, in.count);
-        return;
+        return closure(in, in.count);
       case Op::kGlobal:
-        reg(in.dst);
-        check(in.a, executable_.functions, "function");
-        if (executable_.functions[in.a].num_captures != 0) {
-          bad("a closure with another number of captured values");
-        }
-        return;
-      case Op::kSelf:
-        reg(in.dst);
-        return;
+        return closure(in, 0);
       case Op::kCapture:
-        reg(in.dst);
         if (in.a >= function_.num_captures) bad("there is no such captured value");
         return;
       case Op::kCall:
-        reg(in.dst);
-        callee(in);
-        return;
       case Op::kTailCall:
-        callee(in);
-        return;
+        return callee(in);
       case Op::kCallClosure:
-        reg(in.dst);
-        [[fallthrough]];
       case Op::kTailCallClosure:
         if (in.count == 0) bad("a call of nothing");
-        operands(in, in.count);
-        return;
-      case Op::kReturn:
-      case Op::kNoMatch:
-        reg(in.a);
         return;
       case Op::kJump:
-        target(in.a);
-        return;
+        return target(in.a);
       case Op::kBranch:
-        reg(in.a);
-        target(in.b);
-        return;
-      case Op::kRefWrite:
-        reg(in.dst);
-        reg(in.a);
-        reg(in.b);
-        return;
+        return target(in.b);
       case Op::kRefAdd:
-        reg(in.dst);
         if (in.count != 2) bad("what is added to a reference is one value");
-        operands(in, in.count);
         return;
-      case Op::kRunGraph: {
-        check(in.a, executable_.graphs, "graph");
-        const Graph& graph = executable_.graphs[in.a];
-        if (in.count != graph.num_inputs + graph.outputs.size()) {
-          bad("a graph with another number of inputs and results");
-        }
-        operands(in, graph.num_inputs);
-        registers(in, graph.num_inputs, false);
-        return;
-      }
       case Op::kCheckShapes:
-        check(in.a, executable_.checks, "check");
-        if (executable_.checks[in.a].parts.size() != in.count) {
-          bad("a check of another number of values");
-        }
-        registers(in, 0, false);
-        return;
+        return shapes(in);
       case Op::kFail:
-        check(in.a, executable_.messages, "message");
-        return;
+        return check(in.a, executable_.messages, "message");
       case Op::kFailUnless:
-        reg(in.a);
-        check(in.b, executable_.messages, "message");
-        return;
-      case Op::kCount:
-        break;
+        return check(in.b, executable_.messages, "message");
+      default:
+        return;  // its registers and entries are all that it names
     }
-    bad("an unknown instruction");
   }
 
   const Executable& executable_;
