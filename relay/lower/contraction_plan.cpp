@@ -146,7 +146,8 @@ class Planner {
       if (&factor == &plan_.lhs || !same) return false;
     }
     const int64_t width = factor.packed->width;
-    if (&factor == &plan_.lhs) return packed_tile(width, 1) > 0;
+    // A panel of one row is the row: vectors along k read it where it is.
+    if (&factor == &plan_.lhs) return !(width == 1 && factor.plain) && packed_tile(width, 1) > 0;
     if (width % plan_.lanes != 0) return false;
     const int64_t vectors = width / plan_.lanes;
     if (vectors <= widest()) return true;

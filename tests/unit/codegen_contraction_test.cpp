@@ -6,7 +6,9 @@
 #include <sstream>
 
 #include <relay/codegen/codegen.h>
+#include <relay/lower/contraction_plan.h>
 #include <relay/lower/packing.h>
+#include <relay/lower/prepare.h>
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
 #include <relay/tensor_expr/builder.h>
@@ -338,6 +340,25 @@ TEST(ContractionKernel, FewRows) {
   for (int64_t rows : {0, 1, 7, 8, 9, 40}) {
     SCOPED_TRACE(rows);
     check({with_epilogue(m, 100, 160, false, false), {m}, {rows}});
+  }
+}
+
+// One column, which looks like an operand packed in panels of one row: both factors lie along k,
+// and so do the vectors.
+TEST(ContractionKernel, OneColumn) {
+  TypeVarRef vars[] = {TypeVar::make("b", Kind::kShapeVar), TypeVar::make("m", Kind::kShapeVar)};
+  const Dim b = Dim::symbol(vars[0].get()), m = Dim::symbol(vars[1].get());
+  const AttrsRef none = Attrs::make(BatchMatmulAttrs{});
+  for (auto [batch, rows] : {std::array<Dim, 2>{3, 21}, {b, m}}) {
+    const te::Computation product = computation_of(
+        "nn.batch_matmul", none, {tensor({batch, rows, 37}), tensor({batch, 37, 1})});
+    const auto contraction = lower::contraction_of(lower::prepare(product), 0);
+    ASSERT_TRUE(contraction.has_value());
+    for (const char* name : {"avx512", "avx2", "baseline"}) {
+      EXPECT_TRUE(lower::plan_contraction(*contraction, Target::parse(name).processor).dots)
+          << name;
+    }
+    for (int64_t count : {1, 8, 21}) check({product, {b, m}, {3, count}});
   }
 }
 
