@@ -155,6 +155,30 @@ void rewrite_to(const Points& points, std::span<const Axis> axes, Contraction& c
   }
 }
 
+/// True if windows of one channel slide along the columns for very few rows, as those of a
+/// depthwise convolution with a few results for each channel: copying them into panels takes longer
+/// than multiplying them. Every folded axis is one of the window's, and they are few enough for the
+/// window template.
+bool slides_for_few_rows(const Contraction& contraction, const std::vector<Axis>& rows,
+                         const std::vector<Axis>& columns) {
+  constexpr int64_t kVeryFew = 4, kFewestTaps = 4, kMostTaps = 49;
+  const auto height = count(rows), taps = count(contraction.folded);
+  if (!height || *height > kVeryFew || !taps || *taps < kFewestTaps || *taps > kMostTaps)
+    return false;
+  const ScalarNode* load = only_load(contraction.rhs);
+  if (load == nullptr) return false;
+  auto slides_along = [&](const Axis& tap) {
+    return std::any_of(load->args.begin(), load->args.end(), [&](const ScalarRef& index) {
+      const std::unordered_set<uint32_t> used = axes_in(index);
+      return used.contains(tap.id) &&
+             std::any_of(columns.begin(), columns.end(),
+                         [&](const Axis& c) { return is_real(c) && used.contains(c.id); });
+    });
+  };
+  return std::all_of(contraction.folded.begin(), contraction.folded.end(),
+                     [&](const Axis& axis) { return !is_real(axis) || slides_along(axis); });
+}
+
 /// The place after the last of the points' axes that is one of a side's; 0: none is.
 size_t end_of(const std::vector<Axis>& side, std::span<const Axis> points) {
   size_t end = 0;
@@ -193,6 +217,7 @@ bool assign_axes(std::span<const Axis> points, Contraction& contraction) {
     std::swap(contraction.lhs, contraction.rhs);
     std::swap(only_lhs, only_rhs);
   }
+  if (slides_for_few_rows(contraction, only_lhs, only_rhs)) return false;
   // They shall lie side by side in the output: those before a row are taken one at a time.
   size_t end_of_rows = end_of(only_lhs, points);
   for (const Axis& axis : only_rhs) {

@@ -184,14 +184,20 @@ std::optional<DraftKernel> lower_special(const Job& job, Space& space, size_t al
 }
 
 /// Windows whose lanes would run along the window: along the results, over a copy in scratch, where
-/// steps of two cost nothing, there are more lanes at work and none to be joined.
-std::optional<DraftKernel> lower_long_window(const Job& job, Space& space, Dim flops) {
+/// steps of two cost nothing, there are more lanes at work (or as many) and none to be joined.
+std::optional<DraftKernel> lower_long_window(const Job& job, Space& space, const RowLanes& lanes,
+                                             Dim flops) {
   const RowGroup& group = space.group;
-  if (!space.has_folds() || group.members.size() != 1 || !group.members[0].extras.empty()) {
+  const bool one_fold = lanes.inside && space.folds.size() == 1;
+  if (!one_fold || group.members.size() != 1 || !group.members[0].extras.empty())
     return std::nullopt;
+  int64_t enough = 2 * lanes_of(space, job.options);
+  if (const int along = lanes.inside->of_fold[0]; along >= 0) {
+    const Dim taps = space.folds[0]->axes[static_cast<size_t>(along)].extent;
+    if (taps.is_int()) enough = std::min(enough, taps.as_int());
   }
   for (const Axis& axis : group.rows) {
-    if (axis.extent.is_int() && axis.extent.as_int() < 2 * lanes_of(space, job.options)) continue;
+    if (axis.extent.is_int() && axis.extent.as_int() < enough) continue;
     if (auto window = lower_padded(job, space, axis, flops)) return window;
   }
   return std::nullopt;
@@ -478,7 +484,7 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
   if (lanes.along) {
     if (auto special = lower_special(job, space, *lanes.along, flops)) return std::move(*special);
     if (auto pieces = lower_pieces(job, space, *lanes.along, flops)) return std::move(*pieces);
-  } else if (auto window = lower_long_window(job, space, flops)) {
+  } else if (auto window = lower_long_window(job, space, lanes, flops)) {
     return std::move(*window);
   }
 

@@ -192,7 +192,7 @@ TEST(ContractionKernel, Groups) {
       a.padding = {1};
     });
   }
-  check_conv<Conv2>("nn.conv2d", {1, 6, 9, 8}, {12, 1, 3, 3}, [](auto& a) { a.groups = 6; });
+  check_conv<Conv2>("nn.conv2d", {1, 6, 9, 8}, {30, 1, 3, 3}, [](auto& a) { a.groups = 6; });
 }
 
 TEST(ContractionKernel, Layouts) {

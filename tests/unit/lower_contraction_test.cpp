@@ -54,8 +54,14 @@ TEST(ContractionMatch, Convolutions) {
             "2 1 | 2 | 6 7 | 3 3 3");
   // Depthwise: a window along the only side there is.
   EXPECT_EQ(conv<Conv2DAttrs>("nn.conv2d", {1, 6, 8, 9}, {6, 1, 3, 3}, grouped(6)), "no");
-  EXPECT_EQ(conv<Conv2DAttrs>("nn.conv2d", {1, 6, 8, 9}, {12, 1, 3, 3}, grouped(6)),
-            "6 1 | 2 | 6 7 | 3 3");
+  // So few rows are not worth copies of a channel's windows; several channels are, and more rows.
+  EXPECT_EQ(conv<Conv2DAttrs>("nn.conv2d", {1, 6, 8, 9}, {12, 1, 3, 3}, grouped(6)), "no");
+  EXPECT_EQ(conv<Conv2DAttrs>("nn.conv2d", {1, 6, 8, 9}, {6, 2, 3, 3}, grouped(3)),
+            "3 1 | 2 | 6 7 | 2 3 3");
+  EXPECT_EQ(conv<Conv2DAttrs>("nn.conv2d", {1, 6, 8, 9}, {30, 1, 3, 3}, grouped(6)),
+            "6 1 | 5 | 6 7 | 3 3");
+  EXPECT_EQ(conv<Conv2DAttrs>("nn.conv2d", {1, 6, 8, 9}, {12, 1, 1, 1}, grouped(6)),
+            "6 1 | 2 | 8 9 | 1 1");
   auto transposed = [](auto& attrs) {
     attrs.strides = {2, 2};
     attrs.padding = {1, 1};
