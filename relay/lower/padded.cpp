@@ -26,6 +26,7 @@ constexpr int64_t kOpenSignal = 2048;  // elements of a piece of a line that is 
 struct PlaneCut {
   int64_t rows = 1;              // of results, in registers together
   bool by_columns = false;       // weights of one column of taps at a time are in registers
+  bool in_loop = false;          // … and there is a loop over these columns
   int64_t of_band = 1;           // groups
   Dim bands = 1;                 // tasks of a plane
   int64_t lines = 1;             // of the data, for a band
@@ -120,6 +121,7 @@ std::optional<PlaneCut> cut_plane(const Plane& plane, Dim extent, const LowerOpt
   constexpr int64_t kFewestRows = 4, kMostRows = 8;
   const int64_t registers = options.processor.registers - 2;
   cut.by_columns = registers - plane.taps() < kFewestRows && along.taps() > 1;
+  cut.in_loop = plane.taps() > kMostWrittenTaps;
   if (down.is_open()) {
     cut_open_height(cut, down, line);
     return cut.lines * line <= kMostBytes ? std::optional(cut) : std::nullopt;
@@ -313,17 +315,26 @@ class PaddedWindow {
       if (plane_.down) names.back().emplace(plane_.down->row->id, (row + r).ref());
     }
     const int64_t lines = plane_.down ? plane_.down->reach(count) : 1;
-    auto add = [&](int64_t line, int64_t x) {
+    auto add = [&](int64_t line, const Scalar& x, Block& block) {
       for (int64_t r = 0; r < count; ++r) {
         std::optional<int64_t> y = tap_of(line, r);
         if (y)
           add_tap(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)],
-                  te::index_constant(*y), x, start + line, vector.body);
+                  te::index_constant(*y), x, start + line, block);
       }
     };
     const int64_t taps = plane_.along.taps();
-    for (int64_t k = 0; k < lines * taps; ++k)
-      cut_.by_columns ? add(k % lines, k / lines) : add(k / taps, k % taps);
+    if (cut_.in_loop) {
+      Axis column = draft_.new_axis(Dim(taps));
+      For columns = loop(LoopKind::kSerial, column);
+      for (int64_t line = 0; line < lines; ++line) add(line, te::index_of(column), columns.body);
+      vector.body.push_back({std::move(columns)});
+    } else {
+      for (int64_t k = 0; k < lines * taps; ++k) {
+        const int64_t line = cut_.by_columns ? k % lines : k / taps;
+        add(line, te::index_constant(cut_.by_columns ? k / lines : k % taps), vector.body);
+      }
+    }
     for (int64_t r = 0; r < count; ++r) {
       store_row(sums[static_cast<size_t>(r)], names[static_cast<size_t>(r)], vector.body);
     }
@@ -343,7 +354,7 @@ class PaddedWindow {
     For taps = loop(LoopKind::kSerial, tap);
     Scalar y = te::index_of(tap);
     for (int64_t x = 0; x < plane_.along.taps(); ++x) {
-      add_tap(sum, names, y, x, start + y * down.dilation, taps.body);
+      add_tap(sum, names, y, te::index_constant(x), start + y * down.dilation, taps.body);
     }
     vector.body.push_back({std::move(taps)});
     store_row(sum, names, vector.body);
@@ -371,17 +382,22 @@ class PaddedWindow {
     return tap < plane_.down->taps() ? std::optional(tap) : std::nullopt;
   }
 
+  /// Where column `x` of the taps is in a line, for the first result.
+  Scalar place_of_tap(const Scalar& x) const {
+    if (x.node()->kind != ScalarKind::kConst) return x * plane_.along.dilation + cut_.ahead;
+    const int64_t column = x.node()->value.i * plane_.along.dilation;
+    return te::index_constant(cut_.ahead + column % cut_.parts * cut_.pitch + column / cut_.parts);
+  }
+
   void add_tap(uint32_t sum, std::unordered_map<uint32_t, ScalarRef> names, const Scalar& y,
-               int64_t x, const Scalar& line, Block& block) {
+               const Scalar& x, const Scalar& line, Block& block) {
     if (plane_.down && plane_.down->tap != nullptr) {
       names.emplace(plane_.down->tap->id, y.ref());
     }
     if (plane_.along.tap != nullptr) {
-      names.emplace(plane_.along.tap->id, te::index_constant(x).ref());
+      names.emplace(plane_.along.tap->id, x.ref());
     }
-    int64_t column = x * plane_.along.dilation;
-    int64_t offset = cut_.ahead + column % cut_.parts * cut_.pitch + column / cut_.parts;
-    Scalar at = line * (cut_.parts * cut_.pitch) + offset + te::index_of(lane_);
+    Scalar at = line * (cut_.parts * cut_.pitch) + place_of_tap(x) + te::index_of(lane_);
     if (cut_.columns > 0) at = at - begin_;
     if (some_planes()) at = at + place_;
     const ScalarNode* data = plane_.as_floats ? plane_.as_floats->data.get() : plane_.data;

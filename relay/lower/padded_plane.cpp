@@ -15,9 +15,10 @@ using te::ScalarRef;
 
 namespace {
 
-constexpr int64_t kMostTaps = 49;         // each is written out, for each row
-constexpr int64_t kMostSignalTaps = 128;  // the same of one row
-constexpr int64_t kMostStride = 8;        // columns of one remainder lie side by side in scratch
+constexpr int64_t kMostSignalTaps = 128;    // each is written out, of one row
+constexpr int64_t kMostLoopTaps = 1024;     // in a loop over columns of taps …
+constexpr int64_t kMostTapsOfAColumn = 32;  // … of which each is written out, for each row
+constexpr int64_t kMostStride = 8;          // columns of one remainder lie side by side in scratch
 
 std::optional<FloatSum> float_sum(const ScalarNode& fold, const ScalarNode* data, int64_t taps) {
   const ScalarNode& value = *fold.args[0];
@@ -124,6 +125,17 @@ std::optional<Plane> plane_of(Space& space, const te::Computation& c, const Acce
   return plane;
 }
 
+/// So many taps can be computed from lines in scratch.
+int64_t most_taps(const Plane& plane) {
+  if (!plane.down) return kMostSignalTaps;
+  // In a loop places of taps are sums, as they are in lines of one part. Few results of many taps,
+  // as those of a weight's gradient, are better off with lanes along the taps.
+  const Slide& along = plane.along;
+  const bool in_loop = along.stride == 1 && plane.down->taps() <= kMostTapsOfAColumn &&
+                       (along.is_open() || 2 * along.rows() >= along.taps());
+  return in_loop ? kMostLoopTaps : kMostWrittenTaps;
+}
+
 /// True if windows that step by more than 2 read the elements often enough for a copy to pay: it
 /// takes each element once, also those that dilation or steps leave out.
 bool reads_often(const Plane& plane) {
@@ -169,8 +181,7 @@ std::optional<Plane> find_plane(Space& space, const te::Computation& c, const Ax
   // Without masks and shuffles a line is still read once for all rows that it belongs to.
   const bool many_taps = plane->down && taps >= (plane->down->is_open() ? 9 : 16);
   const bool pays = plane->along.leaves_data || plane->along.stride > 1 || many_taps;
-  if (!pays || !plane->along.overlaps() || taps < 4 ||
-      taps > (plane->down ? kMostTaps : kMostSignalTaps))
+  if (!pays || !plane->along.overlaps() || taps < 4 || taps > most_taps(*plane))
     return std::nullopt;
   if (!reads_often(*plane)) return std::nullopt;
   plane->as_floats = float_sum(fold, plane->data, taps);

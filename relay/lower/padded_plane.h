@@ -49,6 +49,10 @@ struct Plane {
   DType copied_as() const { return as_floats ? DType(kFloat32) : data->dtype; }
 };
 
+/// The taps of a window over lines that are written out, each for each row; of more than these a
+/// column is.
+inline constexpr int64_t kMostWrittenTaps = 49;
+
 /// The plane that the group's one fold slides over with `lane` along its lines, if a copy of it
 /// pays: elements are read several times, and from where they are that takes masks or shuffles.
 std::optional<Plane> find_plane(Space& space, const te::Computation& c, const te::Axis& lane);
