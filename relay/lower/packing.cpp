@@ -96,6 +96,13 @@ bool is_constant(const ScalarRef& factor, const std::function<bool(size_t input)
          constant(static_cast<size_t>(load->tensor.index));
 }
 
+/// True if a copy holds what a load gives: elements, or a number in place of those that are not
+/// there, as beside the taps of a transposed convolution whose step does not divide them.
+bool can_be_copied(const ScalarNode& load) {
+  return load.bounds == te::Bounds::kProven ||
+         (load.bounds == te::Bounds::kFill && load.fill->kind == ScalarKind::kConst);
+}
+
 std::optional<Operand> operand_of(const Contraction& contraction,
                                   const std::function<bool(size_t input)>& constant,
                                   size_t num_inputs, const Processor& processor) {
@@ -103,7 +110,7 @@ std::optional<Operand> operand_of(const Contraction& contraction,
     const bool columns = side == PackedOperand::Side::kColumns;
     const ScalarNode* load = only_load(columns ? contraction.rhs : contraction.lhs);
     const ScalarRef& other = columns ? contraction.lhs : contraction.rhs;
-    if (load == nullptr || load->bounds != te::Bounds::kProven) continue;
+    if (load == nullptr || !can_be_copied(*load)) continue;
     const auto input = static_cast<size_t>(load->tensor.index);
     if (input >= num_inputs || !constant(input)) continue;
     if (reads(other, load->tensor)) continue;
@@ -186,11 +193,14 @@ te::Computation packing(const Operand& operand, const te::TensorInfo& source) {
     const bool steps_end = grouped && !floor_mod(operand.steps(), operand.together).is_int(0);
     if (floor_mod(count, width).is_int(0) && !steps_end) return Scalar(ScalarRef(load));
     Scalar zero = te::constant(0, source.dtype);
-    load->bounds = te::Bounds::kFill;
-    load->fill = zero.ref();
+    const bool fills = load->bounds == te::Bounds::kFill;
+    if (!fills) {
+      load->bounds = te::Bounds::kFill;
+      load->fill = zero.ref();
+    }
     // Does the fill begin where the group ends?
     bool ends = false;
-    for (size_t i = 0; i < load->args.size(); ++i) {
+    for (size_t i = 0; !fills && i < load->args.size(); ++i) {
       const ScalarNode& index = *operand.load->args[i];
       ends |= index.kind == ScalarKind::kIndex && operand.group.has(index.axis) &&
               count == source.dims[i];
@@ -233,6 +243,8 @@ ScalarRef read_packed(const ScalarRef& value, const Operand& operand, TensorId p
     Ref<ScalarNode> load = te::copy_node(*node);
     load->tensor = packed;
     load->args = index;
+    load->bounds = te::Bounds::kProven;
+    load->fill = {};
     return ScalarRef(load);
   });
   ScalarRef moved = in_fold(ScalarRef(fold));

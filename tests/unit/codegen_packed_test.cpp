@@ -336,6 +336,19 @@ TEST(PackedContraction, PackedFilters) {
                 Side::kColumns, false);
 }
 
+// Taps that a step does not divide: those that are not there are zeros in panels.
+TEST(PackedContraction, PackedFiltersOfSteps) {
+  for (const int64_t channels : {12, 13}) {
+    Conv2DTransposeAttrs attrs;
+    attrs.strides = {2};
+    attrs.padding = {1};
+    attrs.output_padding = {1};
+    check_packing(computation_of("nn.conv2d_transpose", Attrs::make(attrs),
+                                 {tensor({2, 5, 7, 6}), tensor({5, channels, 3, 3})}),
+                  Side::kRows);
+  }
+}
+
 TEST(PackedContraction, NotPacked) {
   auto any = [](const te::Computation& c, size_t input, int64_t bytes = 32) {
     return lower::packing_of(
