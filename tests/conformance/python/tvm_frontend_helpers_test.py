@@ -279,8 +279,11 @@ def test_targets_by_functions():
     assert tvm.target.Target.from_device("llvm").kind.name == "llvm" and "llvm" in tvm.target.Target.list_kinds()
     assert tvm.target.Target(tvm.target.Target("llvm -mcpu=core-avx2").export()).mcpu == "core-avx2" and tvm.target.mali().get_target_device_type() == 4
     x = relay.var("x", shape=(1,))
-    with pytest.raises(NotImplementedError, match="programs are compiled for x86-64"):
-        relay.build(relay.Function([x], x), tvm.target.arm_cpu())
+    with pytest.raises(NotImplementedError, match="programs are compiled for Linux on x86-64 or AArch64"):
+        relay.build(relay.Function([x], x), tvm.target.riscv_cpu())
+    if os.uname().machine == "x86_64":
+        with pytest.raises(tvm.TVMError, match="compiled for aarch64, which this machine cannot run"):
+            graph_executor.GraphModule(relay.build(relay.Function([x], relay.exp(x)), tvm.target.arm_cpu())["default"](tvm.cpu())).run(x=np.ones(1, "float32"))
     with pytest.raises(NotImplementedError, match="programs are compiled for CPUs"):
         relay.build(relay.Function([x], x), tvm.target.cuda())
 
