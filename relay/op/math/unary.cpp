@@ -1,6 +1,8 @@
 // Unary elementwise operators: one line each.
+#include <relay/ir/expr.h>
 #include <relay/op/math/elementwise.h>
 #include <relay/op/registry/forms.h>
+#include <relay/op/registry/gradient.h>
 
 namespace relay {
 namespace {
@@ -23,6 +25,29 @@ std::function<Scalar(Scalar)> predicate(UnaryOp op, bool otherwise) {
   };
 }
 
+// The slope follows from the result, which its readers need anyway: nobody has to keep the input,
+// or to compute the function again. Narrow types round each step, so theirs is derived, in one
+// step.
+std::vector<ExprRef> from_result(const GradientCall& call,
+                                 const std::function<ExprRef(ExprRef one)>& slope) {
+  const DType dtype = call.call.tensor(0).dtype;
+  if (dtype != kFloat32 && dtype != kFloat64) return derived_gradients(call);
+  const ExprRef one = make_constant(NDArray::scalar(dtype, 1));
+  return {call_op("multiply", {call.gradient(), slope(one)})};
+}
+std::vector<ExprRef> sigmoid_gradient(const GradientCall& call) {
+  const ExprRef& y = call.result;
+  return from_result(call, [&](const ExprRef& one) {
+    return call_op("multiply", {y, call_op("subtract", {one, y})});
+  });
+}
+std::vector<ExprRef> tanh_gradient(const GradientCall& call) {
+  const ExprRef& y = call.result;
+  return from_result(call, [&](const ExprRef& one) {
+    return call_op("subtract", {one, call_op("multiply", {y, y})});
+  });
+}
+
 // clang-format off
 RELAY_UNARY_OP("exp", "e to the power of each element.", kFloats, apply(UnaryOp::kExp)).level(1).column(fast_forms(), "fast_exp");
 RELAY_UNARY_OP("log", "Natural logarithm.", kFloats, apply(UnaryOp::kLog)).level(1);
@@ -31,8 +56,8 @@ RELAY_UNARY_OP("log10", "Logarithm to base 10.", kFloats, apply(UnaryOp::kLog10)
 RELAY_UNARY_OP("sqrt", "Square root.", kFloats, apply(UnaryOp::kSqrt)).level(1);
 RELAY_UNARY_OP("reciprocal", "1 / x.", kFloats, [](Scalar x) { return 1.0 / std::move(x); }).level(1);
 RELAY_UNARY_OP("rsqrt", "Reciprocal of the square root.", kFloats, apply(UnaryOp::kRsqrt)).level(1);
-RELAY_UNARY_OP("sigmoid", "1 / (1 + exp(-x)).", kFloats, apply(UnaryOp::kSigmoid)).level(1);
-RELAY_UNARY_OP("tanh", "Hyperbolic tangent.", kFloats, apply(UnaryOp::kTanh)).level(1).column(fast_forms(), "fast_tanh");
+RELAY_UNARY_OP("sigmoid", "1 / (1 + exp(-x)).", kFloats, apply(UnaryOp::kSigmoid)).level(1).gradient(sigmoid_gradient);
+RELAY_UNARY_OP("tanh", "Hyperbolic tangent.", kFloats, apply(UnaryOp::kTanh)).level(1).column(fast_forms(), "fast_tanh").gradient(tanh_gradient);
 RELAY_UNARY_OP("erf", "Gauss error function.", kFloats, apply(UnaryOp::kErf)).level(1).column(fast_forms(), "fast_erf");
 RELAY_UNARY_OP("sin", "Sine, of radians.", kFloats, apply(UnaryOp::kSin)).level(1);
 RELAY_UNARY_OP("cos", "Cosine, of radians.", kFloats, apply(UnaryOp::kCos)).level(1);
