@@ -26,6 +26,7 @@ std::optional<std::vector<Value>> inputs_of(const vm::Executable& executable, si
     const vm::Function& function = executable.functions[each.function];
     for (const vm::Instruction& at : function.code) {
       if (at.op != vm::Op::kRunGraph || at.a != graph) continue;
+      if (at.b != 0) return std::nullopt;  // it adds to references
       std::vector<Value> inputs;
       for (uint32_t i = 0; i < executable.graphs[graph].num_inputs; ++i) {
         const uint32_t reg = function.args[at.first + i] & ~vm::kLast;

@@ -101,12 +101,17 @@ void NDArrayObject::destroy() const noexcept {
 
 namespace {
 
-size_t bytes_of(ShapeView shape, int64_t count, DType dtype) {
+[[noreturn]] void refuse_shape(ShapeView shape, int64_t count, DType dtype) {
   check_rank(shape.size());
   if (count == -1) throw Error(tensor_text(shape, dtype) + " has a negative extent");
+  throw_out_of_memory(tensor_text(shape, dtype).c_str(), 0, true);
+}
+
+inline size_t bytes_of(ShapeView shape, int64_t count, DType dtype) {
   constexpr size_t kMost = size_t{1} << 57;  // addresses of x86-64
-  if (count == -2 || static_cast<size_t>(count) > kMost / dtype.size())
-    throw_out_of_memory(tensor_text(shape, dtype).c_str(), 0, true);
+  if (shape.size() > NDArray::kMaxRank || count < 0 ||
+      static_cast<size_t>(count) > kMost / dtype.size()) [[unlikely]]
+    refuse_shape(shape, count, dtype);
   return static_cast<size_t>(count) * dtype.size();
 }
 
@@ -142,7 +147,8 @@ NDArray NDArray::allocate(ShapeView shape, DType dtype, bool zero) {
   object->dtype_ = dtype;
   object->rank_ = static_cast<uint8_t>(shape.size());
   object->size_ = count;
-  std::copy(shape.begin(), shape.end(), object->extents());
+  int64_t* extents = object->extents();
+  for (size_t i = 0; i < shape.size(); ++i) extents[i] = shape[i];
   row_major_strides(shape, object->strides());
   return adopt(object);
 }

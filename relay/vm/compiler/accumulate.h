@@ -11,8 +11,9 @@ namespace relay::vm {
 /// if nothing else needs the old content or the sum, and nothing with an effect runs in between.
 ///
 /// The backward function of a gradient adds to a cell for each operand. Two cells may be one, so
-/// that each read of one would wait for the write before it, and end a graph. A step that adds
-/// waits behind the graph instead, and the machine adds in place (`Op::kRefAdd`).
+/// that each read of one would wait for the write before it, and end a graph. The graph that
+/// computes x adds it instead, in place, to what the cell holds when it begins
+/// (`Op::kRunGraph`); or the machine does so behind the graph (`Op::kRefAdd`).
 relay::FunctionRef with_accumulations(const relay::FunctionRef& function, const Effects& effects);
 
 /// True for the functions that `with_accumulations` makes.

@@ -58,6 +58,12 @@ class FunctionCompiler {
     const Type* content = nullptr;  // the type of what is written
     std::vector<Known> values;      // what is written, or captured
   };
+  // A sum that the graph puts in the place of what a reference holds.
+  struct Cell {
+    uint32_t node = 0;
+    uint32_t reference = kNone;  // register
+    uint32_t added = 0;          // tensor of the graph
+  };
   // A function being written.
   struct Unit {
     uint32_t node = 0;  // in regions_
@@ -82,7 +88,9 @@ class FunctionCompiler {
     uint32_t graph_position = 0;
     std::unordered_map<uint32_t, TypeRef> made;  // data values, by instruction
     bool graph_acts = false;                     // it has to run even if nothing needs its results
-    std::vector<Postponed> postponed;            // until the graph has run
+    std::vector<Cell> cells;                     // that it adds to
+    bool graph_can_fail = false;
+    std::vector<Postponed> postponed;  // until the graph has run
   };
   // A region being written, or the branches of an If or Match.
   struct Task {
@@ -117,6 +125,9 @@ class FunctionCompiler {
   // postpone.cpp: what waits for the graph.
   void write_reference(uint32_t node, uint32_t reference);
   void write_accumulation(uint32_t node);
+  bool adds_in_graph(uint32_t node, const Known& added) const;
+  uint32_t write_sum(graph::Builder& graph, const Cell& cell);
+  const Type* content_of(const Cell& cell) const;
   void emit_write(const Postponed& write);
   void postpone(Postponed later);
   bool postpone_closure(uint32_t node, const std::vector<Known>& captures);

@@ -374,7 +374,7 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   // A reference keeps what was written before work that fails.
   bool writes = std::any_of(unit_->postponed.begin(), unit_->postponed.end(),
                             [](const Postponed& later) { return later.reference != kNone; });
-  if (writes && group.can_fail()) return false;
+  if ((writes || !unit_->cells.empty()) && group.can_fail()) return false;
   uint32_t position = program_.position(call->span());
   std::vector<uint32_t> origins = operator_positions(*primitive.function);
   std::vector<Known> results;
@@ -392,6 +392,7 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
     unit_->graph_position = position;
   }
   unit_->graph_acts |= group.acts;
+  unit_->graph_can_fail |= group.can_fail();
   // Work after an effect may fail, and a graph checks all its sizes before it computes anything.
   if (group.counted || group.acts) run_graph();
   return true;
@@ -527,6 +528,12 @@ void FunctionCompiler::write_graph() {
   unit_->graph_name.clear();
   unit_->graph_serial = 0;
   bool acts = std::exchange(unit_->graph_acts, false);
+  unit_->graph_can_fail = false;
+  const std::vector<Cell> cells = std::exchange(unit_->cells, {});
+  for (const Cell& cell : cells) {
+    args.push_back(cell.reference);
+    outputs.push_back(write_sum(*graph, cell));
+  }
   if (outputs.empty() && !acts) return;
   auto inputs = static_cast<uint32_t>(args.size());
   args.insert(args.end(), registers.begin(), registers.end());
@@ -535,6 +542,7 @@ void FunctionCompiler::write_graph() {
   code_->set_position(unit_->graph_position);
   Instruction& made = code_->emit(Op::kRunGraph, args);
   made.a = number;
+  made.b = static_cast<uint32_t>(cells.size());
   made.c = inputs;
   code_->set_position(position);
 }

@@ -66,15 +66,65 @@ void FunctionCompiler::write_reference(uint32_t node, uint32_t reference) {
             {operand(node, 1)}});
 }
 
+// What the graph computes is added there, to what the reference holds when the graph begins. This
+// is the same as adding it behind the graph, whichever references are one, as long as no other
+// write waits that may be to this one. A graph that may fail has to leave references as they are.
+bool FunctionCompiler::adds_in_graph(uint32_t node, const Known& added) const {
+  if (!waits(added) || unit_->graph_can_fail || program_.devices() != nullptr) return false;
+  const te::TensorInfo& info = unit_->graph->info(unit_->tensors[added.index].tensor);
+  if (!std::all_of(info.dims.begin(), info.dims.end(), [](Dim dim) { return dim.is_int(); }))
+    return false;
+  const Type* content = content_type(regions_.expr(node)->operands()[1].get());
+  return std::none_of(unit_->postponed.begin(), unit_->postponed.end(),
+                      [&](const Postponed& later) {
+                        if (later.reference == kNone || later.adds) return false;
+                        return later.content == nullptr || may_share_value(content, later.content);
+                      });
+}
+
+const Type* FunctionCompiler::content_of(const Cell& cell) const {
+  return content_type(regions_.expr(cell.node)->operands()[1].get());
+}
+
+// Adds the node of the sum, which reads a new input; returns its result.
+uint32_t FunctionCompiler::write_sum(graph::Builder& graph, const Cell& cell) {
+  const auto* call = regions_.expr(cell.node)->as<Call>();
+  const auto* accumulation = call->callee()->as<relay::Function>();
+  const auto* sum = accumulation->body()->as<RefWrite>()->value()->as<Call>();
+  const te::TensorInfo info = graph.info(cell.added);
+  const TypeRef type = TensorType::make(info.dims, info.dtype);
+  const VarRef content = make_var("content", type), more = make_var("more", type);
+  std::vector<ExprRef> args;
+  for (const ExprRef& arg : sum->args()) args.push_back(arg->is<RefRead>() ? content : more);
+  const ExprRef body = make_call(sum->callee(), args, sum->attrs(), {}, sum->span());
+  body->set_type(type);
+  const FunctionRef function =
+      make_function({content, more}, body, {}, {}, {},
+                    make_dict_attrs({{"Primitive", AttrValue(int64_t{1})}}), sum->span());
+  const TypeRef types[] = {type, type};
+  const CompiledGroup& group = program_.groups().find(function, types);
+  const uint32_t tensors[] = {graph.add_input(info), cell.added};
+  return graph.add_node(group.work, {}, tensors, {}, program_.position(sum->span()),
+                        operator_positions(*function))[0];
+}
+
 void FunctionCompiler::write_accumulation(uint32_t node) {
   unit_->nodes[node] = Known::tuple({});
   const uint32_t reference = operand_register(node, 1);
+  const Known added = operand(node, 2);
+  if (adds_in_graph(node, added)) {
+    constexpr size_t kMost = 64;  // as for writes that wait
+    unit_->cells.push_back({node, reference, unit_->tensors[added.index].tensor});
+    unit_->in_graph[node] = unit_->graph_serial;
+    if (unit_->cells.size() == kMost) run_graph();
+    return;
+  }
   postpone({node,
             reference,
             kNone,
             true,
             content_type(regions_.expr(node)->operands()[1].get()),
-            {operand(node, 2)}});
+            {added}});
 }
 
 void FunctionCompiler::emit_write(const Postponed& write) {
@@ -120,10 +170,16 @@ bool FunctionCompiler::is_postponed(uint32_t reg) const {
 
 bool FunctionCompiler::may_read_postponed(const Expr* reference) const {
   const Type* read = content_type(reference);
-  return std::any_of(unit_->postponed.begin(), unit_->postponed.end(), [&](const Postponed& later) {
-    if (later.reference == kNone) return false;
-    return read == nullptr || later.content == nullptr || may_share_value(read, later.content);
+  const bool added = std::any_of(unit_->cells.begin(), unit_->cells.end(), [&](const Cell& cell) {
+    const Type* content = content_of(cell);
+    return read == nullptr || may_share_value(read, content);
   });
+  return added ||
+         std::any_of(unit_->postponed.begin(), unit_->postponed.end(), [&](const Postponed& later) {
+           if (later.reference == kNone) return false;
+           return read == nullptr || later.content == nullptr ||
+                  may_share_value(read, later.content);
+         });
 }
 
 void FunctionCompiler::write_postponed() {

@@ -35,7 +35,7 @@ struct DataflowState {
   std::vector<std::byte*> arenas;       // of each of the plan's
   std::vector<std::byte*> addresses;    // of each root
   std::vector<void*> buffers;           // arguments of all launches
-  std::vector<NDArray> inputs;          // of each input that is a tensor, dense
+  std::vector<NDArray> inputs;          // of each that was made dense or became a result
   std::vector<NDArray> fresh;           // of each place that is a result
   const DataflowPlan* bound = nullptr;  // the plan whose temporaries have their addresses
 
@@ -174,12 +174,17 @@ void check_kinds(const Graph& graph, std::span<const Value> inputs) {
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     const Place& place = graph.places[i];
     const Value& input = inputs[i];
-    if (!input.is_tensor() || input.dtype() != place.dtype ||
-        input.shape().size() != place.extents.size()) {
-      std::vector<int64_t> unknown(place.extents.size(), -1);
+    const size_t rank = place.extents.size();
+    bool fits = input.is_scalar() && rank == 0 && input.dtype() == place.dtype;
+    if (input.kind() == Value::Kind::kTensor) {
+      const Borrowed tensor(input);
+      fits = tensor->rank() == rank && tensor->dtype() == place.dtype;
+    }
+    if (!fits) {
+      std::vector<int64_t> unknown(rank, -1);
       refuse_input(graph, i, unknown, input);
     }
-    if (place.extents.empty() || input.device() == place.device) continue;
+    if (rank == 0 || input.device() == place.device) continue;
     throw DataflowFailure{wrong_device_text(input.device(), place.device), place.position, {}};
   }
 }
@@ -193,17 +198,15 @@ void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const
       std::memcpy(state.addresses[i], input.scalar_data(), input.dtype().size());
       continue;
     }
-    ShapeView found = input.shape();
-    if (!std::equal(expected.begin(), expected.end(), found.begin(), found.end())) {
-      refuse_input(state.graph, i, expected, input);
+    const Borrowed array(input);
+    if (!same_shape(expected, array->shape())) refuse_input(state.graph, i, expected, input);
+    if (!array->is_contiguous()) {
+      state.inputs[i] = array->copy();
+      made_dense.emplace_back(i, state.inputs[i]);
+      state.addresses[i] = static_cast<std::byte*>(state.inputs[i].raw());
+    } else {
+      state.addresses[i] = static_cast<std::byte*>(array->raw());
     }
-    NDArray array = input.array();
-    if (!array.is_contiguous()) {
-      array = array.copy();
-      made_dense.emplace_back(i, array);
-    }
-    state.addresses[i] = static_cast<std::byte*>(array.raw());
-    state.inputs[i] = std::move(array);
   }
 }
 
@@ -212,13 +215,16 @@ NDArray take_over(DataflowState& state, const DataflowPlan& plan, std::span<Valu
                   uint32_t result) {
   const uint32_t input = state.shape.successor_of[result];
   if (input == kNone || plan.bytes[input] != plan.bytes[result]) return {};
-  inputs[input] = Value();
-  const NDArray& array = state.inputs[input];
-  // A part would keep the whole.
-  if (!array.unique() || array.memory_bytes() != plan.bytes[result]) return {};
-  ShapeView shape = plan.shape(state.graph, result), own = array.shape();
-  if (std::equal(shape.begin(), shape.end(), own.begin(), own.end())) return array;
-  return array.reshape(shape);
+  if (inputs[input].is_scalar() || state.inputs[input]) return {};
+  {
+    const Borrowed array(inputs[input]);
+    // A part would keep the whole.
+    if (!array->unique() || array->memory_bytes() != plan.bytes[result]) return {};
+  }
+  NDArray array = inputs[input].array();
+  state.inputs[input] = array;  // launches before may read it
+  ShapeView shape = plan.shape(state.graph, result);
+  return same_shape(shape, array.shape()) ? array : array.reshape(shape);
 }
 
 void bind_buffer(DataflowState& state, const DataflowPlan& plan, DataflowShape::Buffer buffer) {
@@ -258,13 +264,17 @@ NDArray part_of(const NDArray& whole, ShapeView shape, size_t byte) {
 }
 
 // The tensor at a place during a run.
-NDArray tensor_at(DataflowState& state, const DataflowPlan& plan, uint32_t place) {
+NDArray tensor_at(DataflowState& state, const DataflowPlan& plan, std::span<const Value> inputs,
+                  uint32_t place) {
   if (state.shape.counted[place] != 0) return state.fresh[place];  // empty until it is made
   const Graph& graph = state.graph;
   uint32_t root = state.shape.root[place];
   ShapeView shape = plan.shape(graph, place);
   NDArray whole = state.fresh[root];
-  if (!whole && root < graph.num_inputs) whole = state.inputs[root];
+  if (!whole && root < graph.num_inputs) {
+    whole = state.inputs[root];
+    if (!whole && inputs[root].kind() == Value::Kind::kTensor) whole = inputs[root].array();
+  }
   if (!whole) whole = state.constants[root];
   if (whole && graph.places[place].dtype == whole.dtype()) {
     ShapeView own = whole.shape();
@@ -358,14 +368,14 @@ class DataflowHost final : public LibraryHost {
   const std::atomic<bool>& interrupt_;
 };
 
-void run_library(const Image& image, DataflowState& state, const DataflowPlan& plan, uint32_t index,
-                 std::vector<NDArray>& arrays, Workers& workers,
-                 const std::atomic<bool>& interrupt) {
+void run_library(const Image& image, DataflowState& state, const DataflowPlan& plan,
+                 std::span<const Value> inputs, uint32_t index, std::vector<NDArray>& arrays,
+                 Workers& workers, const std::atomic<bool>& interrupt) {
   const Launch& launch = state.graph.launches[index];
   arrays.clear();
   size_t num_inputs = 0;
   for (const Launch::Argument& argument : launch.arguments) {
-    arrays.push_back(tensor_at(state, plan, argument.place));
+    arrays.push_back(tensor_at(state, plan, inputs, argument.place));
     if (!argument.written) ++num_inputs;
   }
   std::span<NDArray> outputs(arrays.data() + num_inputs, arrays.size() - num_inputs);
@@ -405,7 +415,7 @@ Value result_at(DataflowState& state, const DataflowPlan& plan, std::span<const 
     std::memcpy(copy.raw(), state.addresses[root] + plan.begins[place], plan.bytes[place]);
     return Value(std::move(copy));
   }
-  return Value(tensor_at(state, plan, place));
+  return Value(tensor_at(state, plan, inputs, place));
 }
 
 // Without memory for all temporaries: the greatest of them is to blame.
@@ -444,7 +454,9 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
   struct Release {
     DataflowState& state;
     ~Release() {
-      std::fill(state.inputs.begin(), state.inputs.end(), NDArray());
+      for (NDArray& array : state.inputs) {
+        if (array) array = NDArray();
+      }
       for (uint32_t i : state.shape.results) state.fresh[i] = NDArray();
       for (uint32_t i : state.shape.counted_roots) state.fresh[i] = NDArray();
     }
@@ -466,7 +478,7 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
   }
   if (state.bound != &plan) bind_temporaries(state, plan);
   bind_results(state, plan, inputs);
-  run_sections(state, plan);
+  run_sections(state, plan, inputs);
   for (size_t i = 0; i < results.size(); ++i) {
     const uint32_t output = graph.outputs[i];
     if (state.shape.whole[i] != 0) {
@@ -477,7 +489,8 @@ void DataflowRunner::run(uint32_t index, std::span<Value> inputs, std::span<Valu
   }
 }
 
-void DataflowRunner::run_sections(DataflowState& state, const DataflowPlan& plan) {
+void DataflowRunner::run_sections(DataflowState& state, const DataflowPlan& plan,
+                                  std::span<const Value> inputs) {
   const Graph& graph = state.graph;
   const auto workers = static_cast<size_t>(workers_->count());
   for (uint32_t s = 0; s < state.shape.sections.size(); ++s) {
@@ -486,7 +499,7 @@ void DataflowRunner::run_sections(DataflowState& state, const DataflowPlan& plan
     if (section.library) {
       if (interrupt_->load(std::memory_order_relaxed)) throw Interrupted();
       uint64_t begin = profile_ != nullptr ? profile_clock() : 0;
-      run_library(image_, state, plan, section.begin, arrays_, *workers_, *interrupt_);
+      run_library(image_, state, plan, inputs, section.begin, arrays_, *workers_, *interrupt_);
       if (profile_ != nullptr) {
         uint64_t duration = profile_clock() - begin;
         uint32_t kernel = graph.launches[section.begin].kernel;

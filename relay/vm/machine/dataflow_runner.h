@@ -37,7 +37,7 @@ class DataflowRunner {
 
  private:
   struct Shared;
-  void run_sections(DataflowState& state, const DataflowPlan& plan);
+  void run_sections(DataflowState& state, const DataflowPlan& plan, std::span<const Value> inputs);
 
   const Image& image_;
   std::shared_ptr<Workers> workers_;

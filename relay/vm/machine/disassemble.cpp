@@ -141,9 +141,16 @@ class Text {
     for (uint32_t i = 0; i < in.count && in.first + i < f.args.size(); ++i) {
       if (i > 0) out_ += ", ";
       uint32_t arg = f.args[in.first + i];
+      if (is_cell(in, i)) out_ += "cell ";
       out_ += form_of(in.op).args == Args::kTargets ? std::to_string(arg) : reg(arg);
     }
     out_ += ")";
+  }
+
+  bool is_cell(const Instruction& in, uint32_t i) const {
+    if (in.op != Op::kRunGraph || in.a >= executable_.graphs.size()) return false;
+    const uint32_t inputs = executable_.graphs[in.a].num_inputs;
+    return i < inputs && i + in.b >= inputs;
   }
 
   void message(uint32_t index) {

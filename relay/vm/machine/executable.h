@@ -79,7 +79,7 @@ enum class Op : uint8_t {
   kRefCreate,        // dst ← a new cell holding a
   kRefRead,          // dst ← the value in the cell in a
   kRefWrite,         // the cell in a ← b; dst ← ()
-  kRunGraph,  // graphs[a]: args holds one operand for each input, then a register for each output
+  kRunGraph,     // graphs[a]: args: operands, registers of outputs; the last b of both are of cells
   kCheckShapes,  // the values of args (registers without flag) fit checks[a]
   kFail,         // fails with messages[a]
   kFailUnless,   // fails with messages[b] unless the bool in a is true

@@ -1,7 +1,9 @@
 #include <relay/vm/machine/image.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <relay/runtime/kernel.h>
 #include <relay/support/error.h>
@@ -74,6 +76,7 @@ class Linker {
     to_.code.resize(from.code.size());
     for (size_t i = 0; i < from.code.size(); ++i) decode(i);
     fuse();
+    move_captures();
     for (uint32_t i = 0; i < from.num_registers; ++i) {
       if (owning_[i]) to_.owning.push_back(offset_of(i));
     }
@@ -88,7 +91,7 @@ class Linker {
     code.count = at.count;
     code.args = to_.args.data() + next_arg_;
     code.a = at.a;
-    code.b = at.b;
+    code.b = at.op == Op::kCapture ? 0 : at.b;
     if (at.dst != kNone && !is_number_op(at.op)) owning_[at.dst] = true;
     decode_args(at);
     next_arg_ += at.count;
@@ -178,6 +181,27 @@ class Linker {
       if (branch.handler != static_cast<uint16_t>(Op::kBranch) || branch.a != compare.dst) continue;
       compare.handler = static_cast<uint16_t>(compare.handler + kFromCompareToBranch);
       compare.target = branch.target;
+    }
+  }
+
+  // A closure that ends with its call need not keep what it captured: graphs then compute in the
+  // memory of these tensors. Each is read once at most, and the closure is not passed on.
+  void move_captures() {
+    const std::vector<Instruction>& code = from_->code;
+    auto again = [&](const Instruction& at, size_t index) {
+      if (at.op == Op::kJump) return at.a <= index;
+      if (at.op == Op::kBranch) return at.b <= index;
+      const auto targets = from_->args.begin() + at.first;
+      return at.op == Op::kSwitch &&
+             std::any_of(targets, targets + at.count, [&](uint32_t to) { return to <= index; });
+    };
+    std::vector<char> seen(from_->num_captures, 0);
+    for (size_t i = 0; i < code.size(); ++i) {
+      if (code[i].op == Op::kSelf || again(code[i], i)) return;
+      if (code[i].op == Op::kCapture && std::exchange(seen[code[i].a], 1) != 0) return;
+    }
+    for (size_t i = 0; i < code.size(); ++i) {
+      if (code[i].op == Op::kCapture) to_.code[i].b = 1;
     }
   }
 

@@ -44,7 +44,7 @@ struct Code {
   uint16_t handler = 0;
   uint32_t dst = 0;
   uint32_t a = 0;
-  uint32_t b = 0;
+  uint32_t b = 0;  // for kCapture, 1 if a closure that nobody else holds may be emptied
   uint32_t c = 0;
   uint32_t count = 0;
   /// Byte offsets of registers; operands have bit 0 set if the register is not read again. For
@@ -62,6 +62,17 @@ struct Code {
 
 inline constexpr uint32_t kLastUse = 1;
 inline constexpr uint32_t kNoOffset = ~uint32_t{0};
+
+/// Moves or copies an operand into a slot that holds nothing.
+inline void pass(Slot& to, char* registers, uint32_t operand) {
+  Slot& from = slot_at(registers, operand & ~kLastUse);
+  to = from;
+  if ((operand & kLastUse) != 0) {
+    from.head = 0;
+  } else if (to.counted()) {
+    retain_slot(to);
+  }
+}
 
 struct LinkedFunction {
   const Image* image = nullptr;

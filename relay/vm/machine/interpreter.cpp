@@ -70,17 +70,6 @@ T mul(T a, T b) {
   return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
 }
 
-// Moves or copies an operand into a slot that holds nothing.
-inline void pass(Slot& to, char* registers, uint32_t operand) {
-  Slot& from = slot_at(registers, operand & ~kLastUse);
-  to = from;
-  if ((operand & kLastUse) != 0) {
-    from.head = 0;
-  } else if (to.counted()) {
-    retain_slot(to);
-  }
-}
-
 [[noreturn]] void throw_interrupted() { throw Interrupted(); }
 [[noreturn]] void throw_division() { throw RuntimeError("integer division by zero"); }
 [[noreturn]] void throw_kind(const char* wanted, const Slot& slot) {
@@ -274,7 +263,12 @@ L_Self:
 L_Capture : {
   // The verifier has compared the index with what closures of this function capture.
   auto* closure = static_cast<MachineClosure*>(reinterpret_cast<Object*>(frame->closure.bits));
-  copy_slot(R(dst), reinterpret_cast<const Slot&>(closure->captured()[ip->a]));
+  Slot& captured = reinterpret_cast<Slot&>(closure->captured()[ip->a]);
+  if (ip->b != 0 && closure->unique()) {
+    move_slot(R(dst), captured);
+  } else {
+    copy_slot(R(dst), captured);
+  }
   RELAY_VM_NEXT();
 }
 

@@ -76,6 +76,9 @@ class Interpreter {
   void make_tuple(const Code& at, char* registers);
   void construct(const Frame* frame, const Code& at, char* registers);
   void add_to_cell(const Code& at, char* registers);
+  void take_contents(const Graph& graph, uint32_t first);
+  void put_sums();
+  void give_back(uint32_t first) noexcept;
   void unpack(const Code& at, char* registers);
   void make_closure(const Frame* frame, const Code& at, char* registers);
   void self_closure(Frame* frame, const Code& at, char* registers);
@@ -99,6 +102,7 @@ class Interpreter {
   const Code* at_ = nullptr;   // its instruction
   std::vector<Value> values_;  // operands before their use
   std::vector<Value> results_;
+  std::vector<Value> cells_;  // that the running graph adds to
   std::vector<Slot> staged_;
   std::vector<const Value*> checked_;
   std::vector<Loaded> loaded_;

@@ -13,9 +13,15 @@ namespace relay::vm {
 namespace {
 
 Value operand(char* registers, uint32_t offset) {
-  Slot& slot = slot_at(registers, offset & ~kLastUse);
-  if ((offset & kLastUse) != 0) return std::move(slot.value());
-  return slot.value();
+  Value value;
+  pass(slot_of(value), registers, offset);
+  return value;
+}
+
+// Operands become values of a list that holds nothing.
+void pass_all(std::vector<Value>& to, char* registers, const uint32_t* operands, size_t count) {
+  to.resize(count);
+  for (size_t i = 0; i < count; ++i) pass(slot_of(to[i]), registers, operands[i]);
 }
 
 }  // namespace
@@ -60,8 +66,9 @@ void Interpreter::make_closure(const Frame* frame, const Code& at, char* registe
   Ref<MachineClosure> closure = MachineClosure::make(loaded(image).image, function);
   std::span<Value> captured = closure->captured();
   // kGlobal has no operands.
-  for (size_t i = 0; i < captured.size(); ++i) captured[i] = operand(registers, at.args[i]);
-  slot_at(registers, at.dst).value() = Value::closure(Ref<Closure>(closure));
+  for (size_t i = 0; i < captured.size(); ++i) pass(slot_of(captured[i]), registers, at.args[i]);
+  Value made = Value::closure(Ref<Closure>(std::move(closure)));
+  move_slot(slot_at(registers, at.dst), slot_of(made));
 }
 
 void Interpreter::self_closure(Frame* frame, const Code& at, char* registers) {
@@ -104,7 +111,7 @@ Frame* Interpreter::call_closure(Frame* frame, const Code* at) {
     next->call = at;
     next->opens_segment = 0;
   }
-  next->closure.value().swap(callee);
+  next->closure = std::exchange(slot_of(callee), Slot{0, 0});
   Slot* to = next->registers();
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t from = at->args[i + 1];
@@ -205,12 +212,13 @@ void Interpreter::let_go_of_others() noexcept {
 
 void Interpreter::gather(const Code& at, char* registers) {
   values_.clear();
-  for (uint32_t i = 0; i < at.count; ++i) values_.push_back(operand(registers, at.args[i]));
+  pass_all(values_, registers, at.args, at.count);
 }
 
 void Interpreter::make_tuple(const Code& at, char* registers) {
   gather(at, registers);
-  slot_at(registers, at.dst).value() = Value::tuple(std::span(values_));
+  Value made = Value::tuple(std::span(values_));
+  move_slot(slot_at(registers, at.dst), slot_of(made));
 }
 
 void Interpreter::construct(const Frame* frame, const Code& at, char* registers) {
@@ -224,83 +232,18 @@ void Interpreter::unpack(const Code& at, char* registers) {
   if (!whole.is_tuple() && !whole.is_data()) {
     throw Error(std::string("expected a tuple or data value, found ") + kind_name(whole.kind()));
   }
-  if (whole.fields().size() < at.count) throw Error("a value has too few fields");
+  const std::span<const Value> fields = whole.fields();
+  if (fields.size() < at.count) throw Error("a value has too few fields");
   std::span<Value> own = whole.unique_fields();
   for (uint32_t i = 0; i < at.count; ++i) {
     if (at.args[i] == kNoOffset) continue;
-    Value& to = slot_at(registers, at.args[i]).value();
+    Slot& to = slot_at(registers, at.args[i]);
     if (own.empty()) {
-      to = whole.field(i);
+      copy_slot(to, reinterpret_cast<const Slot&>(fields[i]));
     } else {
-      to = std::move(own[i]);
+      move_slot(to, slot_of(own[i]));
     }
   }
-}
-
-// ---- References ---------------------------------------------------------------------------------
-
-namespace {
-
-template <class T>
-void add_elements(const NDArray& to, const NDArray& more) {
-  constexpr int64_t kTogether = 8;  // a number that the compiler knows: vectors at any level
-  T* __restrict sum = to.data<T>();
-  const T* __restrict from = more.data<T>();
-  const int64_t size = to.size();
-  int64_t i = 0;
-  for (; i + kTogether <= size; i += kTogether) {
-    for (int64_t k = 0; k < kTogether; ++k) sum[i + k] += from[i + k];
-  }
-  for (; i < size; ++i) sum[i] += from[i];
-}
-
-template <class T>
-void add_number(const NDArray& to, const NDArray& number) {
-  const T more = *number.data<T>();
-  T* sum = to.data<T>();
-  for (int64_t i = 0; i < to.size(); ++i) sum[i] += more;
-}
-
-bool are_addends(const Value& a, const Value& b) {
-  if (a.kind() != Value::Kind::kTensor || b.kind() != Value::Kind::kTensor) return false;
-  if (a.dtype() != b.dtype() || (a.dtype() != kFloat32 && a.dtype() != kFloat64)) return false;
-  ShapeView shape = a.shape(), other = b.shape();
-  return a.device() == kCpu && b.device() == kCpu &&
-         std::equal(shape.begin(), shape.end(), other.begin(), other.end());
-}
-
-}  // namespace
-
-void Interpreter::add_to_cell(const Code& at, char* registers) {
-  const Value cell = operand(registers, at.args[0]);
-  if (cell.kind() != Value::Kind::kReference)
-    throw Error(std::string("expected a reference, found ") + kind_name(cell.kind()));
-  Value more = operand(registers, at.args[1]);
-  if (!are_addends(cell.get(), more)) {
-    // The words of a check of the read that this step stands for.
-    throw Error("the value read from a reference: expected " + value_type_text(more) + ", found " +
-                value_type_text(cell.get()));
-  }
-  const bool wide = more.dtype() == kFloat64;
-  NDArray added = more.array();
-  more = Value();
-  if (!added.is_contiguous()) added = added.copy();
-  NDArray old = cell.get().array();
-  cell.set(Value());
-  if (old.is_contiguous() && old.unique()) {
-    (wide ? add_elements<double> : add_elements<float>)(old, added);
-    cell.set(Value(std::move(old)));
-  } else if (old.is_uniform() && added.unique()) {
-    // As it is at first: what is added takes its place.
-    (wide ? add_number<double> : add_number<float>)(added, old);
-    cell.set(Value(std::move(added)));
-  } else {
-    cell.set(Value(old));  // in case that no memory is left
-    NDArray sum = old.copy();
-    (wide ? add_elements<double> : add_elements<float>)(sum, added);
-    cell.set(Value(std::move(sum)));
-  }
-  slot_at(registers, at.dst).value() = Value::unit();
 }
 
 // ---- Graphs and checks --------------------------------------------------------------------------
@@ -309,21 +252,31 @@ void Interpreter::run_dataflow(const Frame* frame, const Code& at, char* registe
   const Image* image = frame->function->image;
   const Graph& graph = image->executable->graphs[at.a];
   values_.clear();
-  for (uint32_t i = 0; i < graph.num_inputs; ++i) {
-    values_.push_back(operand(registers, at.args[i]));
-  }
+  pass_all(values_, registers, at.args, graph.num_inputs);
   results_.clear();
   results_.resize(graph.outputs.size());
+  const uint32_t num_cells = at.b, num_registers = graph.num_inputs - num_cells;
+  // Whatever happens, cells hold something afterwards.
+  struct GiveBack {
+    Interpreter& self;
+    uint32_t first;
+    ~GiveBack() {
+      if (!self.cells_.empty()) self.give_back(first);
+    }
+  } back{*this, num_registers};
+  if (num_cells != 0) take_contents(graph, num_registers);
   DataflowRunner& graphs = *loaded(image).graphs;
   graphs.run(at.a, values_, results_);
+  if (num_cells != 0) put_sums();
   values_.clear();
   // A loop that passes on a tensor of one repeated number, or with strides, has it copied once.
   for (auto& [i, array] : graphs.made_dense()) {
-    if ((at.args[i] & kLastUse) == 0) slot_at(registers, at.args[i]).value() = Value(array);
+    if (i < num_registers && (at.args[i] & kLastUse) == 0)
+      slot_at(registers, at.args[i]).value() = Value(array);
   }
   graphs.made_dense().clear();
   for (size_t i = 0; i < results_.size(); ++i) {
-    slot_at(registers, at.args[graph.num_inputs + i]).value() = std::move(results_[i]);
+    move_slot(slot_at(registers, at.args[graph.num_inputs + i]), slot_of(results_[i]));
   }
 }
 

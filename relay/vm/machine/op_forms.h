@@ -18,7 +18,7 @@ enum class Args : uint8_t {
   kRegisters,  // without the flag `kLast`
   kResults,    // registers that the instruction writes, or kNone
   kTargets,    // instructions
-  kGraph       // operands for the inputs, then registers for the outputs
+  kGraph       // operands for the inputs, cells the last of them, then registers for the outputs
 };
 
 struct OpForm {

@@ -1,7 +1,9 @@
 // A register as two words, so that numbers move without calls or counts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <relay/runtime/value.h>
 
@@ -20,6 +22,8 @@ struct [[gnu::may_alias]] Slot {
   const Value& value() const { return *reinterpret_cast<const Value*>(this); }
 };
 static_assert(sizeof(Slot) == sizeof(Value) && alignof(Slot) == alignof(Value));
+
+inline Slot& slot_of(Value& value) { return reinterpret_cast<Slot&>(value); }
 
 /// The register at that many bytes.
 inline Slot& slot_at(char* registers, uint32_t offset) {
@@ -87,6 +91,31 @@ inline void move_slot(Slot& to, Slot& from) {
   to = value;
   if (old.counted()) [[unlikely]]
     release_slot(old);
+}
+
+/// The tensor in a value that holds one, without a share of its own.
+class Borrowed {
+ public:
+  explicit Borrowed(const Value& value)
+      : array_(NDArray::adopt(
+            reinterpret_cast<NDArrayObject*>(reinterpret_cast<const Slot&>(value).bits))) {}
+  ~Borrowed() { std::move(array_).detach(); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  const NDArray& operator*() const { return array_; }
+  const NDArray* operator->() const { return &array_; }
+
+ private:
+  NDArray array_;
+};
+
+/// True for equal extents.
+inline bool same_shape(ShapeView a, ShapeView b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
 }
 
 /// Throws InternalError if values have another layout.

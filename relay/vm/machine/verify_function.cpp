@@ -1,4 +1,5 @@
 // Instructions are checked before they run.
+#include <algorithm>
 #include <string>
 
 #include <relay/vm/machine/op_forms.h>
@@ -116,9 +117,11 @@ class FunctionVerifier {
   void graph(const Instruction& in) const {
     check(in.a, executable_.graphs, "graph");
     const Graph& graph = executable_.graphs[in.a];
-    if (in.count != graph.num_inputs + graph.outputs.size()) {
+    const size_t most = std::min<size_t>(graph.num_inputs, graph.outputs.size());
+    if (in.b > most || in.count != graph.num_inputs + graph.outputs.size() - in.b) {
       bad("a graph with another number of inputs and results");
     }
+    for (uint32_t i = graph.num_inputs - in.b; i < graph.num_inputs; ++i) cell(graph, i);
     operands(in, graph.num_inputs);
     registers(in, graph.num_inputs, false);
   }
@@ -135,6 +138,18 @@ class FunctionVerifier {
     if (executable_.functions[in.a].num_captures != captured) {
       bad("a closure with another number of captured values");
     }
+  }
+
+  // A place that a graph reads from a cell, and replaces by a sum.
+  void cell(const Graph& graph, uint32_t input) const {
+    const Place& place = graph.places[input];
+    const auto known = [&](uint32_t extent) {
+      return extent < graph.dims.size() && graph.dims[extent].code == DimCode::kConst;
+    };
+    const bool floats = place.dtype == kFloat32 || place.dtype == kFloat64;
+    if (!floats || !(place.device == kCpu) || place.extents.empty() ||
+        !std::all_of(place.extents.begin(), place.extents.end(), known))
+      bad("a graph adds to a reference what has no known extents");
   }
 
   void callee(const Instruction& in) const {

@@ -26,8 +26,8 @@ bool names_function(Op op) {
 
 /// An instruction on references, on extents that only a run knows, or that fails with a value in
 /// its message.
-bool stays(Op op) {
-  switch (op) {
+bool stays(const Instruction& at) {
+  switch (at.op) {
     case Op::kNoMatch:
     case Op::kRefCreate:
     case Op::kRefRead:
@@ -35,6 +35,8 @@ bool stays(Op op) {
     case Op::kRefAdd:
     case Op::kCheckShapes:
       return true;
+    case Op::kRunGraph:
+      return at.b != 0;
     default:
       return false;
   }
@@ -52,7 +54,7 @@ class Candidates {
         if (names_function(at.op)) callers[at.a].push_back(i);
         const bool again = at.op == Op::kTailCallClosure || (at.op == Op::kTailCall && at.a == i);
         loops[i] |= static_cast<char>(again);
-        stay[i] |= static_cast<char>(stays(at.op));
+        stay[i] |= static_cast<char>(stays(at));
       }
     }
     spread(callers, loops);
