@@ -1,4 +1,7 @@
 // Attributes of calls and functions.
+#include <functional>
+#include <map>
+
 #include <bindings/attrs.h>
 #include <bindings/bindings.h>
 
@@ -8,9 +11,20 @@ namespace relay::python {
 
 const std::type_info* class_of(const Attrs*) { return &typeid(Attrs); }
 
+namespace {
+
+// Further words for dtypes, under the interpreter's lock.
+std::map<std::string, DType, std::less<>>& dtype_words() {
+  static auto& words = *new std::map<std::string, DType, std::less<>>;
+  return words;
+}
+
+}  // namespace
+
 DType dtype_of(nb::handle object) {
   auto parse = [](std::string_view text) {
     if (std::optional<DType> found = DType::parse(text)) return *found;
+    if (auto word = dtype_words().find(text); word != dtype_words().end()) return word->second;
     throw nb::value_error(("there is no dtype " + std::string(text)).c_str());
   };
   if (nb::isinstance<nb::str>(object)) return parse(nb::cast<std::string_view>(object));
@@ -159,6 +173,10 @@ AttrsRef dict_attrs_of(nb::dict given) {
 }
 
 void bind_attrs(nb::module_& m) {
+  m.def(
+      "add_dtype_word",
+      [](std::string word, DType dtype) { dtype_words().insert_or_assign(std::move(word), dtype); },
+      nb::arg("word"), nb::arg("dtype"), "Makes a word stand for a dtype wherever one is given.");
   nb::class_<Attrs>(m, "Attrs",
                     "Attributes of a call or a function. Immutable; equal ones are one object.")
       .def(nb::new_([](nb::dict values, const Name& type_key) {

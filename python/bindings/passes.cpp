@@ -1,5 +1,7 @@
 // Passes: registered ones, ones written in Python, contexts, instruments.
+#include <atomic>
 #include <map>
+#include <utility>
 
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
@@ -15,6 +17,7 @@
 #include <relay/transform/pass.h>
 #include <relay/transform/pass_report.h>
 #include <relay/transform/pass_result.h>
+#include <relay/transform/typed_results.h>
 
 namespace relay::python {
 
@@ -89,6 +92,57 @@ Name failing_pass(std::string_view text, const Name& otherwise) {
   return otherwise;
 }
 
+// True where callers want types on what passes made (`type_results`).
+std::atomic<bool> results_are_typed = false;
+
+/// What Python holds of the module while a pass is called: passes of Python see the attributes of
+/// `IRModule.with_attr`, of which the library knows nothing, and the caller gets the object that
+/// the last of them gave.
+class Held {
+ public:
+  explicit Held(nb::handle module)
+      : attributes_(attributes_of(module)), outer_(std::exchange(innermost_, this)) {}
+  ~Held() { innermost_ = outer_; }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  /// The object of a module for a pass of Python.
+  static nb::object object_of(const Module& module) {
+    nb::object made = nb::cast(Module(module));
+    if (innermost_ != nullptr) set_attributes(made, innermost_->attributes_);
+    return made;
+  }
+  /// Notes what a pass of Python gave. A module that knows of no attributes keeps those before.
+  static void note(const nb::object& module) {
+    if (innermost_ == nullptr) return;
+    innermost_->last_ = module;
+    if (nb::hasattr(module, "_attributes")) innermost_->attributes_ = attributes_of(module);
+  }
+  /// The object of the call's result.
+  nb::object result(nb::handle given, const Module& before, Module result) const {
+    if (same_functions(before, result) && attributes_of(given).is(attributes_))
+      return nb::borrow(given);
+    if (last_.is_valid() && attributes_of(last_).is(attributes_) &&
+        same_functions(nb::cast<const Module&>(last_), result))
+      return last_;
+    nb::object made = nb::cast(std::move(result));
+    set_attributes(made, attributes_);
+    return made;
+  }
+
+ private:
+  static nb::object attributes_of(nb::handle module) {
+    return nb::getattr(module, "_attributes", nb::none());
+  }
+  static void set_attributes(nb::handle module, const nb::object& attributes) {
+    if (!attributes.is_none()) nb::setattr(module, "_attributes", attributes);
+  }
+  nb::object attributes_, last_;
+  Held* outer_;
+  static thread_local Held* innermost_;
+};
+thread_local Held* Held::innermost_ = nullptr;
+
 /// The module that a pass made of another: the same object if nothing changed.
 nb::object run_pass(const Pass& pass, nb::handle module) {
   Module* held = nullptr;
@@ -97,15 +151,12 @@ nb::object run_pass(const Pass& pass, nb::handle module) {
                           (nb::isinstance<Expr>(module) ? ": IRModule.from_expr makes one" : ""))
                              .c_str());
   const Module given = *held;  // other threads may change it meanwhile
+  Held object(module);
+  TypedResults typed(results_are_typed);
   try {
     // Passes and instruments of Python, and what operators ask of it, take the lock for themselves.
     Module result = without_lock([&] { return pass(given); });
-    if (same_functions(given, result)) return nb::borrow(module);
-    nb::object made = nb::cast(std::move(result));
-    // Those of IRModule.with_attr: the library knows nothing of them.
-    nb::object attributes = nb::getattr(module, "_attributes", nb::none());
-    if (!attributes.is_none()) nb::setattr(made, "_attributes", attributes);
-    return made;
+    return object.result(module, given, std::move(result));
   } catch (const InternalError& error) {
     nb::object exception = object_of_defect(error);
     add_note(exception, how_to_reduce(failing_pass(error.what(), pass.info().name)));
@@ -234,7 +285,7 @@ void bind_passes(nb::module_& m) {
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_module_pass(
             std::move(info), [call, name](const Module& module, const PassContext& settings) {
               Locked gil;
-              nb::object given_module = nb::cast(Module(module)), context = current_context();
+              nb::object given_module = Held::object_of(module), context = current_context();
               nb::object result = run_pass_part(
                   [&] { return "in pass " + name.str() + '\n' + how_to_reduce(name); },
                   settings.collect_errors,
@@ -246,6 +297,7 @@ void bind_passes(nb::module_& m) {
                 throw nb::type_error(("module pass " + name.str() + " gave " + class_name(result) +
                                       ", not an IRModule")
                                          .c_str());
+              Held::note(result);
               return *given;
             })));
         keep(made, run);
@@ -264,7 +316,7 @@ void bind_passes(nb::module_& m) {
         nb::object made = nb::cast(std::const_pointer_cast<Pass>(make_prepared_function_pass(
             std::move(info), [call, name](const Module& module, const PassContext& settings) {
               Locked gil;
-              Owned shared(nb::cast(Module(module)));
+              Owned shared(Held::object_of(module));
               const bool collected = settings.collect_errors;
               return [call, name, shared, collected, module](const FunctionRef& function) {
                 Locked inner;
@@ -323,6 +375,10 @@ void bind_passes(nb::module_& m) {
       nb::arg("level") = 3, nb::arg("required") = nb::list());
   m.def("is_pass_name", &is_pass_name, nb::arg("name"),
         "Whether a pass of that name is registered, or was written in Python.");
+  m.def(
+      "type_results", [](bool wanted) { results_are_typed = wanted; }, nb::arg("wanted"),
+      "Whether passes on typed programs, called from Python, give typed ones where they changed "
+      "something.");
   m.def(
       "note_pass", [](const std::string& name) { note_pass_name(name); }, nb::arg("name"),
       "Makes the name of a pass that is yet to be made known to contexts.");

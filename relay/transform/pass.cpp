@@ -14,6 +14,7 @@
 #include <relay/transform/pass_program.h>
 #include <relay/transform/pass_report.h>
 #include <relay/transform/pass_result.h>
+#include <relay/transform/typed_results.h>
 
 namespace relay {
 
@@ -79,6 +80,13 @@ class Reports {
 };
 thread_local Reports* Reports::innermost_ = nullptr;
 
+thread_local bool typed_results = false;
+
+bool wants_types(const PassInfo& info) {
+  return std::find(info.requires_.begin(), info.requires_.end(), ProgramState::kTyped) !=
+         info.requires_.end();
+}
+
 // Throws an error together with earlier reports, if there are any.
 [[noreturn]] void rethrow_with(const Error& error, std::vector<Diagnostic> reported) {
   reported.insert(reported.end(), error.diagnostics().begin(), error.diagnostics().end());
@@ -99,7 +107,20 @@ std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
   return diagnostics;
 }
 
+void type_result(Module& result, const PassInfo& info) {
+  try {
+    infer_types_or_throw(result);
+  } catch (const RuntimeError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(located(error, info, "in pass " + info.name.str() + ", in its result"));
+  }
+}
+
 }  // namespace
+
+TypedResults::TypedResults(bool wanted) : outer_(std::exchange(typed_results, wanted)) {}
+TypedResults::~TypedResults() { typed_results = outer_; }
 
 void report_in_pass(Diagnostic diagnostic) {
   if (diagnostic.severity == Severity::kWarning) {
@@ -177,6 +198,8 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
     PassProgram::Run program(input);
     result = run(input, context);
     program.finish(result);
+    if (typed_results && wants_types(info_) && !same_functions(input, result))
+      type_result(result, info_);
   } catch (const InternalError& error) {
     throw InternalError(std::string(error.what()) + "\nnote: in pass " + info_.name.str());
   }
@@ -188,10 +211,8 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   if (context.trace) context.note_pass({info_.name, seconds, !same_functions(input, result)});
   bool types = context.config_value<bool>("relay.verify_types");
   if (types || context.config_value<bool>("relay.verify_passes")) {
-    bool typed = std::find(info_.requires_.begin(), info_.requires_.end(), ProgramState::kTyped) !=
-                 info_.requires_.end();
     try {
-      check_pass_result(input, result, info_, types && typed);
+      check_pass_result(input, result, info_, types && wants_types(info_));
     } catch (const Error& error) {
       throw Error(located(error, info_, in_the_input));
     }

@@ -27,17 +27,18 @@ def _same_term(self: Dim, other: Any) -> bool:
     return isinstance(other, (Dim, int)) and bool(self == other)
 
 
-def _module_attrs(self: _relay.IRModule) -> dict[str, Any] | None:
+def module_attrs(self: _relay.IRModule) -> dict[str, Any] | None:
     """The attributes of a module by name; None if it has none. Passes keep them, text does not show them."""
     return getattr(self, "_attributes", None)
 
 
 def _module_attr(self: _relay.IRModule, attr_key: str) -> Any:
     """An attribute of a module; None if it has no such one."""
-    return (_module_attrs(self) or {}).get(attr_key)
+    return (module_attrs(self) or {}).get(attr_key)
 
 
-def _with_module_attrs(module: _relay.IRModule, attributes: dict[str, Any]) -> _relay.IRModule:
+def with_module_attrs(module: _relay.IRModule, attributes: dict[str, Any] | None) -> _relay.IRModule:
+    """A copy of the module with these attributes alone."""
     made = copy.copy(module)
     setattr(made, "_attributes", attributes or None)
     return made
@@ -49,12 +50,12 @@ def _with_module_attr(self: _relay.IRModule, attr_key: str | Mapping[str, Any], 
     for key in given:
         if not isinstance(key, str):
             raise TypeError(f"the name of an attribute is a str, not {type(key).__name__}")
-    return _with_module_attrs(self, {**(_module_attrs(self) or {}), **given})
+    return with_module_attrs(self, {**(module_attrs(self) or {}), **given})
 
 
 def _without_module_attr(self: _relay.IRModule, attr_key: str) -> _relay.IRModule:
     """A copy of the module without an attribute."""
-    return _with_module_attrs(self, {key: value for key, value in (_module_attrs(self) or {}).items() if key != attr_key})
+    return with_module_attrs(self, {key: value for key, value in (module_attrs(self) or {}).items() if key != attr_key})
 
 
 def _asnumpy(self: NDArray) -> Any:
@@ -277,6 +278,9 @@ def _pass_facts(self: _relay.transform.PassInfo) -> str:
 
 def install() -> None:
     """Puts the members onto the classes, once."""
+    # TVM's words for dtypes without bits.
+    for word in ("float", "int", "uint"):
+        _core.add_dtype_word(word, word + "32")
     for cls in (Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass):
         setattr(cls, "same_as", _same_as)
     setattr(Dim, "same_as", _same_term)
@@ -296,7 +300,7 @@ def install() -> None:
     # A module without functions is no less a module: scripts ask `if mod`.
     setattr(_relay.IRModule, "__bool__", lambda self: True)
     setattr(_relay.IRModule, "get_attr", _module_attr)
-    setattr(_relay.IRModule, "attrs", property(_module_attrs))
+    setattr(_relay.IRModule, "attrs", property(module_attrs))
     setattr(_relay.IRModule, "with_attr", _with_module_attr)
     setattr(_relay.IRModule, "with_attrs", _with_module_attr)
     setattr(_relay.IRModule, "without_attr", _without_module_attr)

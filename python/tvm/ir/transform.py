@@ -14,6 +14,9 @@ __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Pri
 
 ModulePass = _passes.ModulePass
 
+# TVM's passes type what they made.
+_core.type_results(True)
+
 
 def _only_default(what: str, **given: Any) -> None:
     for name, value in given.items():

@@ -167,6 +167,81 @@ def test_expression_forms_of_passes():
     assert transform.InferTypeLocal(x + x) == relay.TensorType((2,), "float32")
 
 
+def composites():
+    from tvm.relay.dataflow_pattern import is_op, wildcard
+
+    return transform.MergeComposite([("act", is_op("nn.relu")(wildcard()))])
+
+
+def norms():
+    x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3))
+    y = relay.nn.relu(relay.nn.conv2d(x, w)) / relay.const(2.0)
+    y = relay.nn.batch_norm(relay.exp(y), *[relay.const(np.ones(4, "float32")) for _ in range(4)])[0]
+    return relay.Function([x, w], relay.concatenate([y] * 6, 1))
+
+
+@pytest.mark.parametrize("make", [
+    composites, transform.SimplifyInference, transform.DivToMul, transform.FastMath, lambda: transform.SplitArgs(3), transform.CanonicalizeOps,
+    lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}), transform.FuseOps, lambda: transform.ToMixedPrecision("float16"),
+    lambda: transform.AnnotateTarget("none_has_it"),
+])  # fmt: skip
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_a_pass_made_is_typed(make, alone):
+    mod, seen = IRModule.from_expr(norms()), []
+
+    def look(made, ctx=None):
+        for var in made.get_global_vars():
+            relay.analysis.post_order_visit(made[var], lambda e: seen.append(e.checked_type) if not isinstance(e, tvm.ir.Op) else None)
+        return made
+
+    with tvm.transform.PassContext(opt_level=4):
+        if alone:
+            look(make()(mod))
+        else:
+            tvm.transform.Sequential([make(), tvm.transform.module_pass(look, opt_level=0)])(mod)
+    assert len(seen) > 5
+
+
+def test_passes_of_relay_leave_what_they_made_untyped_elsewhere():
+    import subprocess
+    import sys
+
+    program = """
+import relay
+mod = relay.transform.create("DivToMul")(relay.parse("def @main(%x: Tensor[(2), float32]) { %x / 2f }"))
+try:
+    mod["main"].body.checked_type
+except ValueError:
+    print("untyped")
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "untyped\n"
+
+
+def test_the_module_of_a_pass_is_the_one_that_it_gave():
+    mod, other = IRModule.from_expr(relay.const(1.0)), IRModule.from_expr(relay.const(2.0))
+    assert tvm.transform.module_pass(lambda m, c: other, opt_level=1)(mod).same_as(other)
+    assert tvm.transform.module_pass(lambda m, c: m, opt_level=1)(mod).same_as(mod)
+
+
+def test_passes_see_and_set_attributes_of_modules():
+    seen = []
+
+    @tvm.transform.module_pass(opt_level=0)
+    def sets(mod, ctx):
+        seen.append(dict(mod.attrs or {}))
+        return mod.with_attr("made by", "sets")
+
+    @transform.function_pass(opt_level=0)
+    def reads(func, mod, ctx):
+        seen.append(dict(mod.attrs or {}))
+        return relay.Function(func.params, relay.exp(func.body))
+
+    mod = IRModule.from_expr(relay.const(1.0)).with_attr("k", 3)
+    made = tvm.transform.Sequential([sets, reads])(mod)
+    assert seen == [{"k": 3}, {"k": 3, "made by": "sets"}]
+    assert dict(made.attrs) == {"k": 3, "made by": "sets"} and dict(mod.attrs) == {"k": 3}
+
+
 def test_module_pass_decorator():
     @tvm.transform.module_pass(opt_level=2, name="add_helper", required=[])
     def add_helper(mod, ctx):

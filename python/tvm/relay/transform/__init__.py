@@ -13,6 +13,7 @@ from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Co
 
 from ... import _absent
 from ..._submodules import submodule
+from ...ir.members import module_attrs, with_module_attrs
 from ...ir.module import from_expr as module_of
 from ...ir.op import _attached
 from ...target import Target
@@ -114,7 +115,7 @@ _LEFT_ALONE = ("SkipOptimization", "Compiler", "Extern")
 
 def _over_functions(run: Any, name: str, opt_level: int, doc: str, required: list[str], typed: bool) -> Pass:
     def whole(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
-        given, changed = mod.copy(), {}
+        given, changed = with_module_attrs(mod, module_attrs(mod)), {}
         for each in mod.function_names:
             func = mod[each]
             if func.attrs is not None and any(func.attrs.get(key) for key in _LEFT_ALONE):
@@ -129,7 +130,7 @@ def _over_functions(run: Any, name: str, opt_level: int, doc: str, required: lis
         result = mod.copy()
         for each, made in changed.items():
             result[each] = made
-        return _passes.create("InferType")(result)
+        return result
 
     made: Pass = _relay._core.module_pass(whole, name, opt_level, doc, required, typed)
     return made
@@ -144,20 +145,9 @@ def _same_parts(made: _relay.Function, func: _relay.Function) -> bool:
     return same and (made.attrs is func.attrs or dict(made.attrs or {}) == dict(func.attrs or {}))
 
 
-def _then_typed(rest: Pass) -> Pass:
-    """A pass of the library whose result is typed where it changed something."""
-
-    def run(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
-        made = rest(mod)
-        return made if made is mod else _passes.create("InferType")(made)
-
-    result: Pass = _passes.module_pass(run, opt_level=rest.info.opt_level, name=rest.info.name, required=list(rest.info.required), typed=True)
-    return result
-
-
 def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> Pass:  # noqa: N802
     """Computes on narrower floats where a table of operators allows it."""
-    return _then_typed(_passes.create("ToMixedPrecision", mixed_precision_type=mixed_precision_type, missing_op_mode=missing_op_mode))
+    return _passes.create("ToMixedPrecision", mixed_precision_type=mixed_precision_type, missing_op_mode=missing_op_mode)
 
 
 def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
@@ -324,8 +314,8 @@ def MergeComposite(pattern_table: Any) -> Pass:  # noqa: N802
 
 def AnnotateTarget(targets: Any, include_non_call_ops: bool = True) -> Pass:  # noqa: N802
     """Annotates calls whose operator has an attribute ``target.NAME`` that says so, and calls of functions ``Composite="NAME.…"``."""
-    return _then_typed(_passes.AnnotateTarget([targets] if isinstance(targets, str) else [str(target) for target in targets], include_non_call_ops,
-                                              lookup=lambda op, key: op.get_attr(key)))
+    return _passes.AnnotateTarget([targets] if isinstance(targets, str) else [str(target) for target in targets], include_non_call_ops,
+                                  lookup=lambda op, key: op.get_attr(key))
 
 
 def MergeCompilerRegions() -> Pass:  # noqa: N802
