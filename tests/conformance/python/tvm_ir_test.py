@@ -400,3 +400,8 @@ def test_types_of_text_by_position():
     for thing in (mod, mod["main"]):
         assert "/* ty=Tensor[(2), float32] */" in thing.astext(True, True) and "ty=" not in thing.astext(True, False)
         assert thing.astext(True, True) == thing.astext(show_types=True)
+
+
+@pytest.mark.parametrize("word", ["float", "int", "uint"])
+def test_dtypes_without_bits_have_32(word):
+    assert relay.TensorType((2,), word) == relay.TensorType((2,), word + "32") and relay.var("x", shape=(), dtype=word).type_annotation.dtype == word + "32"
