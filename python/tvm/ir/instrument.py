@@ -10,7 +10,7 @@ from relay.instrument import *  # noqa: F403
 from relay.instrument import PassInstrument, PassTimingInstrument as _Timing, __all__ as __all__
 
 
-class PassTimingInstrument(_Timing):
+class PassTimingInstrument(_Timing):  # type: ignore[no-redef]
     """The time of each pass, as long as a context with the instrument is in force: leaving it forgets the times, as in TVM."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class PassTimingInstrument(_Timing):
         return super().render() if self.times.entries else ""
 
 
-class PrintBeforeAll(PassInstrument):
+class PrintBeforeAll(PassInstrument):  # type: ignore[no-redef]
     """Prints the module before each pass."""
 
     def run_before_pass(self, mod: _relay.IRModule, info: Any) -> None:
@@ -34,7 +34,7 @@ class PrintBeforeAll(PassInstrument):
         print(mod)
 
 
-class PrintAfterAll(PassInstrument):
+class PrintAfterAll(PassInstrument):  # type: ignore[no-redef]
     """Prints the module after each pass."""
 
     def run_after_pass(self, mod: _relay.IRModule, info: Any) -> None:
