@@ -1,5 +1,7 @@
 """The tools of one's own front ends: tables, converters, padding, recurrent cells; helpers with extents; tvmc; tuning; downloads."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -283,7 +285,7 @@ def test_targets_by_functions():
         relay.build(relay.Function([x], x), tvm.target.riscv_cpu())
     if os.uname().machine == "x86_64":
         with pytest.raises(tvm.TVMError, match="compiled for aarch64, which this machine cannot run"):
-            graph_executor.GraphModule(relay.build(relay.Function([x], relay.exp(x)), tvm.target.arm_cpu())["default"](tvm.cpu())).run(x=np.ones(1, "float32"))
+            tvm.contrib.graph_executor.GraphModule(relay.build(relay.Function([x], relay.exp(x)), tvm.target.arm_cpu())["default"](tvm.cpu())).run(x=np.ones(1, "float32"))
     with pytest.raises(NotImplementedError, match="programs are compiled for CPUs"):
         relay.build(relay.Function([x], x), tvm.target.cuda())
 
