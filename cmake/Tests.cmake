@@ -13,6 +13,7 @@ if(sources)
   if(RELAY_SANITIZE MATCHES "address")
     # It is the library that is looked at; the tests' own code would take half of the build's time.
     target_compile_options(relay_tests PRIVATE -fno-sanitize=all -O0 -g0)
+    target_compile_definitions(relay_tests PRIVATE __SANITIZE_ADDRESS__=1)  # what they ask
   endif()
   if(RELAY_PCH)
     target_precompile_headers(relay_tests PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <gtest/gtest.h>)

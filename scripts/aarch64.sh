@@ -55,8 +55,11 @@ run tests/run_golden -b "$build/emulated" tests/run
 
 # A program that this machine compiles for the other.
 if [ -x build/bin/relay ]; then
-  run build/bin/relay compile --target aarch64 examples/quick_start.rly -o "$build/quick_start.rlx"
-  run "$build/emulated/bin/relay" run "$build/quick_start.rlx"
+  printf 'def @main(%%x: Tensor[(3, 4), float32], %%w: Tensor[(5, 4), float32]) { nn.softmax(nn.dense(%%x, %%w)) }\n' > "$build/dense.rly"
+  run build/bin/relay compile --target aarch64 "$build/dense.rly" -o "$build/dense.rlx"
+  arguments=(--arg random --arg random)
+  run diff <(build/bin/relay run "$build/dense.rly" --executor eval "${arguments[@]}") \
+    <("$build/emulated/bin/relay" run "$build/dense.rlx" "${arguments[@]}")
 fi
 if [ -n "$failed" ]; then
   echo "aarch64: failed" >&2

@@ -157,11 +157,11 @@ void rewrite_to(const Points& points, std::span<const Axis> axes, Contraction& c
 
 /// True if windows of one channel slide along the columns for very few rows, as those of a
 /// depthwise convolution with a few results for each channel: copying them into panels takes longer
-/// than multiplying them. Every folded axis is one of the window's, and they are few enough for the
-/// window template.
+/// than multiplying them. Every folded axis is one of the window's, whose neighbours overlap along
+/// it, and they are few enough for the window template.
 bool slides_for_few_rows(const Contraction& contraction, const std::vector<Axis>& rows,
                          const std::vector<Axis>& columns) {
-  constexpr int64_t kVeryFew = 4, kFewestTaps = 4, kMostTaps = 49;
+  constexpr int64_t kVeryFew = 4, kFewestTaps = 4, kMostTaps = 49, kMostStride = 8;
   const auto height = count(rows), taps = count(contraction.folded);
   if (!height || *height > kVeryFew || !taps || *taps < kFewestTaps || *taps > kMostTaps)
     return false;
@@ -169,10 +169,15 @@ bool slides_for_few_rows(const Contraction& contraction, const std::vector<Axis>
   if (load == nullptr) return false;
   auto slides_along = [&](const Axis& tap) {
     return std::any_of(load->args.begin(), load->args.end(), [&](const ScalarRef& index) {
-      const std::unordered_set<uint32_t> used = axes_in(index);
-      return used.contains(tap.id) &&
-             std::any_of(columns.begin(), columns.end(),
-                         [&](const Axis& c) { return is_real(c) && used.contains(c.id); });
+      const Affine place = affine(index);
+      const Dim dilation = place.coefficient(tap.id);
+      if (!dilation.is_int() || dilation.as_int() < 1) return false;
+      const int64_t reach = dilation.as_int() * (tap.extent.as_int() - 1) + 1;
+      return std::any_of(columns.begin(), columns.end(), [&](const Axis& column) {
+        const Dim stride = place.coefficient(column.id);
+        return is_real(column) && stride.is_int() && stride.as_int() >= 1 &&
+               stride.as_int() < reach && stride.as_int() <= kMostStride;
+      });
     });
   };
   return std::all_of(contraction.folded.begin(), contraction.folded.end(),

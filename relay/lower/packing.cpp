@@ -103,6 +103,18 @@ bool can_be_copied(const ScalarNode& load) {
          (load.bounds == te::Bounds::kFill && load.fill->kind == ScalarKind::kConst);
 }
 
+/// True if the copy is little larger than the constant: one of windows that overlap has each
+/// element once for each tap.
+bool is_small_copy(const Operand& operand, const Contraction& contraction) {
+  constexpr int64_t kMostCopies = 4;
+  Dim copied = operand.group.extent * AxisGroup(contraction.folded).extent;
+  for (const Axis& axis : operand.batch) copied = copied * axis.extent;
+  const auto input = static_cast<size_t>(operand.load->tensor.index);
+  const Dim given = product(contraction.buffers[input].dims);
+  if (!copied.is_int() || !given.is_int()) return operand.load->bounds == te::Bounds::kProven;
+  return copied.as_int() <= kMostCopies * given.as_int();
+}
+
 std::optional<Operand> operand_of(const Contraction& contraction,
                                   const std::function<bool(size_t input)>& constant,
                                   size_t num_inputs, const Processor& processor) {
@@ -122,6 +134,7 @@ std::optional<Operand> operand_of(const Contraction& contraction,
       if (axis.extent.is_int(1)) operand.single[axis.id] = te::index_constant(0).ref();
       if (!axis.extent.is_int(1) && depends_on(*load, axis.id)) operand.batch.push_back(axis);
     }
+    if (!is_small_copy(operand, contraction)) continue;
     operand.folded = order_of(contraction.folded, only_load(other), contraction.buffers);
     const AxisGroup folded(contraction.folded);
     if (folded.extent.is_int() || contraction.accumulator.is_float())

@@ -55,11 +55,11 @@ bool cpu_has(std::string_view feature) {
 }
 
 std::vector<std::string> missing_cpu_features(std::span<const std::string> features) {
-  std::vector<std::string> missing;
   if (kCpuArchitecture != kX86_64 &&
       std::ranges::find(features, kCpuArchitecture) == features.end()) {
-    missing.emplace_back(kX86_64);
+    return {std::string(kX86_64)};
   }
+  std::vector<std::string> missing;
   std::ranges::copy_if(features, std::back_inserter(missing),
                        [](const std::string& each) { return !cpu_has(each); });
   return missing;

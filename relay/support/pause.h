@@ -8,7 +8,7 @@ inline void pause_briefly() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #else
-  asm volatile("yield");
+  asm volatile("isb");  // `yield` does nothing on most of them
 #endif
 }
 

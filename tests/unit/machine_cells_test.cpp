@@ -6,32 +6,12 @@
 #include <relay/support/error.h>
 #include <tests/unit/machine_testing.h>
 
-namespace relay::vm {
+namespace relay::vm::machine_cells_test {
 namespace {
 
 using namespace testing;
-using Floats = std::vector<float>;
-
-int32_t sum_kernel(const KernelArgs* args) {
-  const auto* a = static_cast<const float*>(args->buffers[0]);
-  const auto* b = static_cast<const float*>(args->buffers[1]);
-  auto* to = static_cast<float*>(args->buffers[2]);
-  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = a[i] + b[i];
-    return 0;
-  });
-}
 
 int32_t failing_kernel(const KernelArgs*) { return 1; }
-
-// out = in; what the machine leaves out shows, because it writes 9 instead.
-int32_t copy_kernel(const KernelArgs* args) {
-  auto* to = static_cast<float*>(args->buffers[1]);
-  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = 9;
-    return 0;
-  });
-}
 
 // main(a, b, x): what the references a and b hold grows by x, of three elements; gives both.
 std::shared_ptr<Executable> growing(KernelFn second = sum_kernel) {
@@ -56,17 +36,6 @@ std::shared_ptr<Executable> growing(KernelFn second = sum_kernel) {
   m.ret(4);
   entry(*e, "main", m.add_to(*e));
   return e;
-}
-
-Value tensor(const Floats& values) {
-  const auto n = static_cast<int64_t>(values.size());
-  return Value(NDArray::from<float>(ShapeView(&n, 1), values));
-}
-
-Floats elements(const Value& value) {
-  const NDArray array = value.array().contiguous();
-  return {static_cast<const float*>(array.raw()),
-          static_cast<const float*>(array.raw()) + array.size()};
 }
 
 std::string error_of(const std::shared_ptr<Executable>& e, std::vector<Value> args) {
@@ -198,4 +167,4 @@ TEST(MachineCells, AClosureThatNobodyKeepsGivesItsTensorsAway) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::machine_cells_test

@@ -78,16 +78,6 @@ void positive_kernel(LibraryCall& call) {
 [[maybe_unused]] const bool registered = register_library_kernel(
     "machine_test.greater", positive_kernel, {1, 1, {{"least", ParamKind::kNumber}}});
 
-Value tensor(std::vector<float> elements) {
-  auto n = static_cast<int64_t>(elements.size());
-  return Value(NDArray::from<float>(ShapeView(&n, 1), elements));
-}
-
-std::vector<float> elements(const Value& value) {
-  NDArray array = value.array().contiguous();
-  return {array.data<float>(), array.data<float>() + array.size()};
-}
-
 // y = reverse(x + x) + x, with temporaries; sum(y) as a number; both results.
 std::shared_ptr<Executable> two_results() {
   auto e = std::make_shared<Executable>();

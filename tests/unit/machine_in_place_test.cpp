@@ -8,19 +8,10 @@
 #include <relay/vm/machine/dataflow_plan.h>
 #include <tests/unit/machine_testing.h>
 
-namespace relay::vm {
+namespace relay::vm::machine_in_place_test {
 namespace {
 
 using namespace testing;
-
-// out = in; what the machine leaves out shows, because it writes 9 instead.
-int32_t copy_kernel(const KernelArgs* args) {
-  auto* to = static_cast<float*>(args->buffers[1]);
-  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = 9;
-    return 0;
-  });
-}
 
 int32_t twice_kernel(const KernelArgs* args) {
   const auto* from = static_cast<const float*>(args->buffers[0]);
@@ -40,11 +31,6 @@ int32_t late_kernel(const KernelArgs* args) {
     for (int64_t i = begin; i < end; ++i) to[i] = from[i];
     return 0;
   });
-}
-
-Value tensor(const std::vector<float>& values) {
-  auto n = static_cast<int64_t>(values.size());
-  return Value(NDArray::from<float>(ShapeView(&n, 1), values));
 }
 
 struct Program {
@@ -93,14 +79,6 @@ std::shared_ptr<Executable> program(const Program& asked) {
   entry(*e, "main", a.add_to(*e));
   return e;
 }
-
-std::vector<float> elements(const Value& value) {
-  NDArray array = value.array().contiguous();
-  return {static_cast<const float*>(array.raw()),
-          static_cast<const float*>(array.raw()) + array.size()};
-}
-
-using Floats = std::vector<float>;
 
 TEST(MachineInPlace, AResultTakesOverWhatNobodyElseHolds) {
   for (int threads : {1, 3}) {
@@ -186,17 +164,6 @@ TEST(MachineInPlace, NobodyWritesWhileOthersRead) {
     EXPECT_EQ(elements(result.field(0)), Floats(kSize, 6)) << threads;
     EXPECT_EQ(elements(result.field(1)), Floats(kSize, 12)) << threads;
   }
-}
-
-// out = a + b.
-int32_t sum_kernel(const KernelArgs* args) {
-  const auto* a = static_cast<const float*>(args->buffers[0]);
-  const auto* b = static_cast<const float*>(args->buffers[1]);
-  auto* to = static_cast<float*>(args->buffers[2]);
-  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = a[i] + b[i];
-    return 0;
-  });
 }
 
 // y = 2 x; z = a copy of y; the result is a copy of z, in place.
@@ -353,4 +320,4 @@ TEST(MachineInPlace, AnotherTypeIsNotTakenOver) {
 }
 
 }  // namespace
-}  // namespace relay::vm
+}  // namespace relay::vm::machine_in_place_test

@@ -176,4 +176,37 @@ inline void graph_entry(Executable& e, const std::string& name, uint32_t graph) 
   entry(e, name, a.add_to(e));
 }
 
+using Floats = std::vector<float>;
+
+inline Value tensor(const Floats& values) {
+  const auto n = static_cast<int64_t>(values.size());
+  return Value(NDArray::from<float>(ShapeView(&n, 1), values));
+}
+
+inline Floats elements(const Value& value) {
+  const NDArray array = value.array().contiguous();
+  return {static_cast<const float*>(array.raw()),
+          static_cast<const float*>(array.raw()) + array.size()};
+}
+
+/// out = a + b.
+inline int32_t sum_kernel(const KernelArgs* args) {
+  const auto* a = static_cast<const float*>(args->buffers[0]);
+  const auto* b = static_cast<const float*>(args->buffers[1]);
+  auto* to = static_cast<float*>(args->buffers[2]);
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = a[i] + b[i];
+    return 0;
+  });
+}
+
+/// out = in; what the machine leaves out shows, because it writes 9 instead.
+inline int32_t copy_kernel(const KernelArgs* args) {
+  auto* to = static_cast<float*>(args->buffers[1]);
+  return for_pieces(args, args->dims[0], [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = 9;
+    return 0;
+  });
+}
+
 }  // namespace relay::vm::testing

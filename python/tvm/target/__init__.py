@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -204,28 +205,28 @@ class Target:
     def machine_of(target: Any) -> str:
         """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU that programs are compiled for."""
         # A target for each device, unlike one target as a dictionary.
-        if _by_device(target) and target:
-            for entry in target.values():
-                Target.machine_of(entry)
-            return "host"
-        if isinstance(target, (list, tuple)):
-            for entry in target:
-                Target.machine_of(entry)
-            return "host"
+        entries = list(target.values()) if _by_device(target) and target else target
+        if isinstance(entries, (list, tuple)):
+            machines = {Target.machine_of(entry) for entry in entries}
+            if "aarch64" in machines and len(machines) > 1:
+                raise NotImplementedError("targets of several architectures: a program is compiled for one")
+            return "aarch64" if "aarch64" in machines else "host"
         made = Target.canon_target(target if target is not None else Target.current())
         if made is None:
             return "host"
         if made._kind not in ("llvm", "cpu"):
             raise NotImplementedError(f"the target {made._kind}: programs are compiled for CPUs, target llvm")
         triple = str(made._attrs.get("mtriple", ""))
-        if triple.startswith(("aarch64", "arm64")) and "linux" in triple:
+        architecture = triple.split("-")[0]
+        if architecture in ("aarch64", "arm64") and "linux" in triple:
             return "aarch64"
-        if triple and not triple.startswith(("x86_64", "amd64")):
+        if triple and architecture not in ("x86_64", "amd64"):
             raise NotImplementedError(f"the target {triple}: programs are compiled for Linux on x86-64 or AArch64")
         names = {"x86-64": "baseline", "x86-64-v2": "baseline", "x86-64-v3": "avx2", "haswell": "avx2", "broadwell": "avx2",
                  "core-avx2": "avx2", "x86-64-v4": "avx512", "skylake-avx512": "avx512", "cascadelake": "avx512",
                  "icelake-server": "avx512"}  # fmt: skip
-        return names.get(made.mcpu, "host")
+        # What names the architecture is for it wherever it is compiled.
+        return names.get(made.mcpu, "host" if not triple or os.uname().machine == "x86_64" else "baseline")
 
     def __enter__(self) -> Target:
         stack = getattr(_local, "stack", None)

@@ -43,6 +43,7 @@ class Linker {
 
  private:
   static constexpr uint64_t kNowhere = ~uint64_t{0};
+  static constexpr uint64_t kPage = 4096;  // as instructions count, whatever the system's are
 
   template <class T>
   T read(uint64_t offset) const {
@@ -68,7 +69,8 @@ class Linker {
   void place() {
     offsets_.assign(sections_.size(), kNowhere);
     uint64_t end = 0;
-    uint64_t alignment = 64;
+    // AArch64 finds constants by the distance between pages and the place in a page.
+    uint64_t alignment = header_.e_machine == EM_AARCH64 ? kPage : 64;
     for (const bool code : {true, false}) {
       for (size_t i = 0; i < sections_.size(); ++i) {
         const Elf64_Shdr& section = sections_[i];
@@ -92,7 +94,7 @@ class Linker {
         end += section.sh_size;
       }
     }
-    RELAY_CHECK(alignment <= 4096, "constants aligned beyond a page");
+    RELAY_CHECK(alignment <= kPage, "constants aligned beyond a page");
     RELAY_CHECK(end < (uint64_t{1} << 31), "kernel of more than 2 GiB");
     blob_.alignment = static_cast<uint32_t>(alignment);
   }
@@ -129,10 +131,10 @@ class Linker {
       const Elf64_Sym to = symbol(ELF64_R_SYM(entry.r_info));
       const uint32_t type = ELF64_R_TYPE(entry.r_info);
       const uint64_t place = base + entry.r_offset;
-      const int64_t value =
-          static_cast<int64_t>(address(to)) + entry.r_addend - static_cast<int64_t>(place);
-      const bool known = header_.e_machine == EM_X86_64 ? relocate_x86(type, place, value)
-                                                        : relocate_aarch64(type, place, value);
+      const auto target = static_cast<int64_t>(address(to)) + entry.r_addend;
+      const bool known = header_.e_machine == EM_X86_64
+                             ? relocate_x86(type, place, target - static_cast<int64_t>(place))
+                             : relocate_aarch64(type, place, target);
       if (!known) {
         throw InternalError("generated code is not position-independent: relocation " +
                             std::to_string(type) + " against '" + symbol_name(to) + "'");
@@ -182,28 +184,42 @@ class Linker {
     RELAY_CHECK(value >= -limit && value < limit, "relocation overflows");
   }
 
-  bool relocate_aarch64(uint32_t type, uint64_t place, int64_t value) {
-    const auto bits = static_cast<uint64_t>(value);
+  bool relocate_aarch64(uint32_t type, uint64_t place, int64_t target) {
+    const int64_t distance = target - static_cast<int64_t>(place);
+    const auto in_page = static_cast<uint64_t>(target) % kPage;
     switch (type) {
       case R_AARCH64_PREL32:
-        write<int32_t>(place, value);
+        write<int32_t>(place, distance);
         return true;
       case R_AARCH64_PREL64:
-        write<int64_t>(place, value);
+        write<int64_t>(place, distance);
         return true;
       case R_AARCH64_CALL26:
       case R_AARCH64_JUMP26:
-        check_reach(value, 28);
-        patch(place, bits >> 2, 26, 0);
+        check_reach(distance, 28);
+        patch(place, static_cast<uint64_t>(distance) >> 2, 26, 0);
         return true;
-      case R_AARCH64_LD_PREL_LO19:
-        check_reach(value, 21);
-        patch(place, bits >> 2, 19, 5);
+      case R_AARCH64_ADR_PREL_PG_HI21: {
+        const auto pages = (static_cast<uint64_t>(target) / kPage) - (place / kPage);
+        patch(place, pages & 3, 2, 29);
+        patch(place, pages >> 2, 19, 5);
         return true;
-      case R_AARCH64_ADR_PREL_LO21:
-        check_reach(value, 21);
-        patch(place, bits & 3, 2, 29);
-        patch(place, bits >> 2, 19, 5);
+      }
+      case R_AARCH64_ADD_ABS_LO12_NC:
+      case R_AARCH64_LDST8_ABS_LO12_NC:
+        patch(place, in_page, 12, 10);
+        return true;
+      case R_AARCH64_LDST16_ABS_LO12_NC:
+        patch(place, in_page >> 1, 12, 10);
+        return true;
+      case R_AARCH64_LDST32_ABS_LO12_NC:
+        patch(place, in_page >> 2, 12, 10);
+        return true;
+      case R_AARCH64_LDST64_ABS_LO12_NC:
+        patch(place, in_page >> 3, 12, 10);
+        return true;
+      case R_AARCH64_LDST128_ABS_LO12_NC:
+        patch(place, in_page >> 4, 12, 10);
         return true;
       default:
         return false;

@@ -47,11 +47,9 @@ namespace {
 struct Architecture {
   const char* triple;
   const char* cpu;
-  llvm::CodeModel::Model addresses;
 };
-constexpr Architecture kX86{"x86_64-unknown-linux-gnu", "x86-64", llvm::CodeModel::Small};
-// Constants are found from the instruction itself, not from its page: code may lie anywhere.
-constexpr Architecture kArm{"aarch64-unknown-linux-gnu", "generic", llvm::CodeModel::Tiny};
+constexpr Architecture kX86{"x86_64-unknown-linux-gnu", "x86-64"};
+constexpr Architecture kArm{"aarch64-unknown-linux-gnu", "generic"};
 
 const Architecture& architecture_of(const Target& target) { return target.is_x86() ? kX86 : kArm; }
 
@@ -115,7 +113,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   std::unique_ptr<llvm::TargetMachine> machine(
       llvm_target(architecture)
           .createTargetMachine(architecture.triple, architecture.cpu, features_of(target), options,
-                               llvm::Reloc::PIC_, architecture.addresses,
+                               llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                llvm::CodeGenOptLevel::Default));
   RELAY_CHECK(machine != nullptr, "LLVM has no machine of this architecture");
   return machine;
