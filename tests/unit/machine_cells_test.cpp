@@ -121,6 +121,17 @@ TEST(MachineCells, TheVerifierKnowsWhatGraphsAddTo) {
               for (Place& place : e.graphs[0].places) place.dtype = kInt32;
             }).find(unknown),
             std::string::npos);
+  const char* another = "a graph puts another type into a reference";
+  EXPECT_NE(refused([](Executable& e) {
+              e.graphs[0].places[e.graphs[0].outputs[1]].dtype = kFloat64;
+            }).find(another),
+            std::string::npos);
+  EXPECT_NE(refused([](Executable& e) {
+              e.graphs[0].dims.push_back({DimCode::kConst, 0, 0, 100000});
+              const auto large = static_cast<uint32_t>(e.graphs[0].dims.size()) - 1;
+              e.graphs[0].places[e.graphs[0].outputs[0]].extents = {large};
+            }).find(another),
+            std::string::npos);
 }
 
 // x ↦ 2 x, twice if the closure that captured it is called twice.

@@ -131,6 +131,8 @@ void Interpreter::put_sums() {
   for (size_t k = 0; k < cells_.size(); ++k) {
     Value& sum = results_[first + k];
     if (cells_[k].get()) {
+      // One cell given for two places, whose types a damaged program may let differ.
+      if (!are_addends(cells_[k].get(), sum)) refuse_content(value_type_text(sum), cells_[k].get());
       add_to(cells_[k], sum, true);
     } else {
       cells_[k].set(std::move(sum));

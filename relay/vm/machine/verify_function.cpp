@@ -121,7 +121,10 @@ class FunctionVerifier {
     if (in.b > most || in.count != graph.num_inputs + graph.outputs.size() - in.b) {
       bad("a graph with another number of inputs and results");
     }
-    for (uint32_t i = graph.num_inputs - in.b; i < graph.num_inputs; ++i) cell(graph, i);
+    for (uint32_t k = 0; k < in.b; ++k) {
+      cell(graph, graph.places[graph.num_inputs - in.b + k],
+           graph.outputs[graph.outputs.size() - in.b + k]);
+    }
     operands(in, graph.num_inputs);
     registers(in, graph.num_inputs, false);
   }
@@ -140,9 +143,8 @@ class FunctionVerifier {
     }
   }
 
-  // A place that a graph reads from a cell, and replaces by a sum.
-  void cell(const Graph& graph, uint32_t input) const {
-    const Place& place = graph.places[input];
+  // A place that a graph reads from a cell, and replaces by a sum of the same type.
+  void cell(const Graph& graph, const Place& place, uint32_t output) const {
     const auto known = [&](uint32_t extent) {
       return extent < graph.dims.size() && graph.dims[extent].code == DimCode::kConst;
     };
@@ -150,6 +152,15 @@ class FunctionVerifier {
     if (!floats || !(place.device == kCpu) || place.extents.empty() ||
         !std::all_of(place.extents.begin(), place.extents.end(), known))
       bad("a graph adds to a reference what has no known extents");
+    check(output, graph.places, "place");
+    const Place& sum = graph.places[output];
+    const auto is_one = [&](uint32_t a, uint32_t b) {
+      return !known(b) || graph.dims[a].value == graph.dims[b].value;
+    };
+    if (sum.dtype != place.dtype || !(sum.device == place.device) ||
+        !std::equal(place.extents.begin(), place.extents.end(), sum.extents.begin(),
+                    sum.extents.end(), is_one))
+      bad("a graph puts another type into a reference");
   }
 
   void callee(const Instruction& in) const {
