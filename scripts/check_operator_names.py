@@ -14,6 +14,7 @@ STAGES = ("infer", "eval", "transform", "graph", "lower", "codegen", "vm")
 # Lists of words that are no operators of the language, by file.
 OTHER_WORDS = {
     "relay/vm/machine/disassemble.cpp": "the scalar operations of the machine's instructions",
+    "relay/vm/machine/op_forms.h": "the words of the machine's instructions",
 }
 # Functions whose string arguments are names of something: operators, if they are spelled like one.
 LOOKS_UP = re.compile(r"(^|_)ops?(_|$)|^(Name|count|contains|find|at|compare|starts_with|ends_with)$")
