@@ -17,4 +17,11 @@ std::span<const CpuFeature> known_cpu_features();
 /// Those that the processor has, if the operating system saves the registers that they write.
 std::vector<std::string_view> probe_cpu_features();
 
+/// Notes a cache of data of a level, counted from 1 outwards, in the order of levels.
+inline void keep_cache(CpuCaches& caches, int64_t level, const CpuCache& cache) {
+  if (level == 1) caches.first = cache;
+  if (level == 2) caches.second = cache;
+  if (level >= 2) caches.last = cache;
+}
+
 }  // namespace relay

@@ -50,10 +50,7 @@ CpuCaches cpu_caches() {
     const CpuCache cache{read_number(folder + "coherency_line_size"),
                          read_number(folder + "number_of_sets"),
                          read_number(folder + "ways_of_associativity")};
-    const int64_t level = read_number(folder + "level");
-    if (level == 1) caches.first = cache;
-    if (level == 2) caches.second = cache;
-    if (level >= 2) caches.last = cache;
+    keep_cache(caches, read_number(folder + "level"), cache);
   }
   return caches;
 }

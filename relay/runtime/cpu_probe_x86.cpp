@@ -115,9 +115,7 @@ CpuCaches cpu_caches() {
     if (kind == kInstructions) continue;
     const CpuCache cache{(leaf.b & 0xfff) + int64_t{1}, leaf.c + int64_t{1},
                          ((leaf.b >> 22) + int64_t{1}) * ((leaf.b >> 12 & 0x3ff) + int64_t{1})};
-    if (level == 1) caches.first = cache;
-    if (level == 2) caches.second = cache;
-    if (level >= 2) caches.last = cache;
+    keep_cache(caches, level, cache);
   }
   return caches;
 }
