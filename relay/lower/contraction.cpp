@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <relay/lower/index_math.h>
+#include <relay/lower/padded_plane.h>
 #include <relay/lower/scalars.h>
 #include <relay/lower/sum_of_products.h>
 #include <relay/tensor_expr/affine.h>
@@ -161,9 +162,9 @@ void rewrite_to(const Points& points, std::span<const Axis> axes, Contraction& c
 /// it, and they are few enough for the window template.
 bool slides_for_few_rows(const Contraction& contraction, const std::vector<Axis>& rows,
                          const std::vector<Axis>& columns) {
-  constexpr int64_t kVeryFew = 4, kFewestTaps = 4, kMostTaps = 49, kMostStride = 8;
+  constexpr int64_t kVeryFew = 4, kFewestTaps = 4;
   const auto height = count(rows), taps = count(contraction.folded);
-  if (!height || *height > kVeryFew || !taps || *taps < kFewestTaps || *taps > kMostTaps)
+  if (!height || *height > kVeryFew || !taps || *taps < kFewestTaps || *taps > kMostWrittenTaps)
     return false;
   const ScalarNode* load = only_load(contraction.rhs);
   if (load == nullptr) return false;

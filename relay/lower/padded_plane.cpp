@@ -18,7 +18,6 @@ namespace {
 constexpr int64_t kMostSignalTaps = 128;    // each is written out, of one row
 constexpr int64_t kMostLoopTaps = 1024;     // in a loop over columns of taps …
 constexpr int64_t kMostTapsOfAColumn = 32;  // … of which each is written out, for each row
-constexpr int64_t kMostStride = 8;          // columns of one remainder lie side by side in scratch
 
 std::optional<FloatSum> float_sum(const ScalarNode& fold, const ScalarNode* data, int64_t taps) {
   const ScalarNode& value = *fold.args[0];

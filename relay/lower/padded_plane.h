@@ -52,6 +52,8 @@ struct Plane {
 /// The taps of a window over lines that are written out, each for each row; of more than these a
 /// column is.
 inline constexpr int64_t kMostWrittenTaps = 49;
+/// The most columns that a window may step by: those of one remainder lie side by side in scratch.
+inline constexpr int64_t kMostStride = 8;
 
 /// The plane that the group's one fold slides over with `lane` along its lines, if a copy of it
 /// pays: elements are read several times, and from where they are that takes masks or shuffles.
