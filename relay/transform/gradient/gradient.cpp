@@ -1,12 +1,14 @@
 #include <relay/transform/gradient/gradient.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/type_fields.h>
 #include <relay/op/registry/gradient.h>
+#include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/transform/expand_ops.h>
 #include <relay/transform/gradient/forward.h>
@@ -81,12 +83,24 @@ void require_float_result(const Function& function, const GradientForm& form) {
 
 namespace {
 
+// Without the functions that `name` does not reach. One of them may take the gradient that is being
+// written, and writing the gradients that it takes would have no end.
+Module with_reached_functions(const Module& module, const Name& name) {
+  const std::vector<Name> reached = CallGraph(module).reachable({name});
+  const std::unordered_set<Name> kept(reached.begin(), reached.end());
+  Module result = module;
+  for (const auto& entry : module.functions()) {
+    if (!kept.contains(entry.name)) result.remove_function(entry.name);
+  }
+  return result;
+}
+
 // If the types of the parameters say all, functions inside get types, too, and numbers dtypes.
 Module with_known_types(const Module& module, const Name& name) {
   std::vector<TypeRef> types;
   for (const VarRef& param : module.function(name)->params()) {
     if (param->type() == nullptr || !param->type()->closed())
-      return expand_gradients(resolve_literals(module));
+      return expand_gradients(resolve_literals(with_reached_functions(module, name)));
     types.emplace_back(param->type());
   }
   return expand_gradients(specialize(module, name, types));

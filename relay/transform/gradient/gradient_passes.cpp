@@ -1,5 +1,6 @@
 // Gradient, FirstOrderGradient and ExpandGradients.
 #include <map>
+#include <set>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
@@ -118,12 +119,12 @@ bool has_gradient_call(const Expr* root) {
 
 class GradientCalls {
  public:
-  explicit GradientCalls(Module& module) : module_(module) {}
+  explicit GradientCalls(Module& module) : module_(module), graph_(module) {
+    for (const auto& entry : module.functions()) given_.insert(entry.name);
+  }
 
   void run() {
-    std::vector<Name> names;
-    for (const auto& entry : module_.functions()) names.push_back(entry.name);
-    for (const Name& name : names) expand(name);
+    for (const Name& name : graph_.reachable({given_.begin(), given_.end()})) expand(name);
   }
 
  private:
@@ -131,12 +132,15 @@ class GradientCalls {
   enum class State : uint8_t { kOpen, kDone };
 
   void expand(const Name& name);
+  void expand_reached(const std::vector<Name>& from, const Expr* call);
   Name gradient_of(const Name& name, const GradientCallForm& form, const Expr* call);
   ExprRef gradient_of_literal(const FunctionRef& function, const GradientCallForm& form,
                               const Expr* call);
   GradientForm form_of(const GradientCallForm& form, size_t params, size_t captured);
 
   Module& module_;
+  const CallGraph graph_;  // of the functions given
+  std::set<Name> given_;   // and not made here
   std::map<Name, State> states_;
   int depth_ = 0;
   std::map<std::pair<Name, std::string>, Name> made_;
@@ -204,11 +208,19 @@ void GradientCalls::expand(const Name& name) {
   --depth_;
 }
 
+// Writes the gradients that functions take, and those that they call: the derivation of their own
+// finds none left.
+void GradientCalls::expand_reached(const std::vector<Name>& from, const Expr* call) {
+  for (const Name& name : graph_.reachable(from)) {
+    auto state = states_.find(name);
+    if (state != states_.end() && state->second == State::kOpen)
+      throw Error("@" + name.str() + " takes its own gradient, which has no end", call->span());
+    expand(name);
+  }
+}
+
 Name GradientCalls::gradient_of(const Name& name, const GradientCallForm& form, const Expr* call) {
-  auto state = states_.find(name);
-  if (state != states_.end() && state->second == State::kOpen)
-    throw Error("@" + name.str() + " takes its own gradient, which has no end", call->span());
-  expand(name);
+  if (given_.contains(name)) expand_reached({name}, call);
   const FunctionRef function(module_.function(name));
   const GradientForm wanted = form_of(form, function->params().size(), 0);
   std::string key(form.with_value ? "v" : "g");
@@ -226,6 +238,13 @@ Name GradientCalls::gradient_of(const Name& name, const GradientCallForm& form, 
 
 ExprRef GradientCalls::gradient_of_literal(const FunctionRef& function,
                                            const GradientCallForm& form, const Expr* call) {
+  std::vector<Name> called;
+  visit_each(function.get(), [&](const Expr* expr) {
+    const auto* global = expr->as<GlobalVar>();
+    if (global != nullptr && given_.contains(global->name())) called.push_back(global->name());
+    return true;
+  });
+  expand_reached(called, call);
   const std::vector<VarRef> captured = free_vars(function.get());
   std::vector<VarRef> params;
   std::unordered_map<const Var*, ExprRef> replacement;

@@ -37,7 +37,11 @@ FunctionRef lifted_gradient(const Module& whole, const Name& name, Module& modul
   const ExprRef end = make_function({}, make_tuple(std::vector<ExprRef>()), unit);
   VarRef tape = make_var("tape", LiftedTypes::tape());
   code.bind(tape, make_ref_create(end));
-  const FunctionRef forward = lifting.lift(*function);
+  // It stands inside of the gradient, whose type parameters are its own.
+  const FunctionRef lifted_function = lifting.lift(*function);
+  const FunctionRef forward =
+      make_function(lifted_function->params(), lifted_function->body(), lifted_function->ret_type(),
+                    {}, {}, lifted_function->attrs(), lifted_function->span());
   lifting.write_functions();
   std::vector<VarRef> params;
   std::vector<ExprRef> args;
