@@ -1,5 +1,5 @@
 // Passes: registered ones, ones written in Python, contexts, instruments.
-#include <atomic>
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -92,9 +92,6 @@ Name failing_pass(std::string_view text, const Name& otherwise) {
   return otherwise;
 }
 
-// True where callers want types on what passes made (`type_results`).
-std::atomic<bool> results_are_typed = false;
-
 /// What Python holds of the module while a pass is called: passes of Python see the attributes of
 /// `IRModule.with_attr`, of which the library knows nothing, and the caller gets the object that
 /// the last of them gave.
@@ -143,8 +140,12 @@ class Held {
 };
 thread_local Held* Held::innermost_ = nullptr;
 
+// The attribute of passes whose calls give typed programs (`type_results`).
+constexpr const char* kTypedResults = "_typed_results";
+
 /// The module that a pass made of another: the same object if nothing changed.
-nb::object run_pass(const Pass& pass, nb::handle module) {
+nb::object run_pass(nb::handle called, nb::handle module) {
+  const Pass& pass = nb::cast<const Pass&>(called);
   Module* held = nullptr;
   if (!nb::try_cast(module, held) || held == nullptr)
     throw nb::type_error(("a pass takes an IRModule, not " + class_name(module) +
@@ -152,7 +153,7 @@ nb::object run_pass(const Pass& pass, nb::handle module) {
                              .c_str());
   const Module given = *held;  // other threads may change it meanwhile
   Held object(module);
-  TypedResults typed(results_are_typed);
+  TypedResults typed(nb::hasattr(called, kTypedResults));
   try {
     // Passes and instruments of Python, and what operators ask of it, take the lock for themselves.
     Module result = without_lock([&] { return pass(given); });
@@ -238,7 +239,20 @@ void bind_passes(nb::module_& m) {
       .def_prop_ro("name", [](const PassInfo& self) { return self.name; })
       .def_ro("opt_level", &PassInfo::opt_level,
               "A context runs the pass if its own level is at least this.")
-      .def_ro("required", &PassInfo::required, "Passes that a sequence runs before this one.")
+      .def_prop_ro(
+          "required",
+          [](const PassInfo& self) {
+            std::vector<std::string> all = self.required;
+            const bool typed = std::find(self.requires_.begin(), self.requires_.end(),
+                                         ProgramState::kTyped) != self.requires_.end();
+            // A pass of Python says itself what it requires.
+            if (typed && find_pass(self.name.view()) != nullptr &&
+                std::find(all.begin(), all.end(), "InferType") == all.end())
+              all.insert(all.begin(), "InferType");
+            return all;
+          },
+          "Passes that a sequence runs before this one: those that it names, and InferType if it "
+          "is a registered one that works on typed programs.")
       .def_ro("doc", &PassInfo::doc)
       .def("__repr__", [](const PassInfo& self) {
         return "PassInfo(name=" + self.name.str() +
@@ -376,9 +390,9 @@ void bind_passes(nb::module_& m) {
   m.def("is_pass_name", &is_pass_name, nb::arg("name"),
         "Whether a pass of that name is registered, or was written in Python.");
   m.def(
-      "type_results", [](bool wanted) { results_are_typed = wanted; }, nb::arg("wanted"),
-      "Whether passes on typed programs, called from Python, give typed ones where they changed "
-      "something.");
+      "type_results", [](nb::handle pass) { pass.attr(kTypedResults) = true; }, nb::arg("pass_"),
+      "Makes calls of this pass give typed programs where something changed, also what passes that "
+      "it runs give to one another.");
   m.def(
       "note_pass", [](const std::string& name) { note_pass_name(name); }, nb::arg("name"),
       "Makes the name of a pass that is yet to be made known to contexts.");

@@ -22,6 +22,9 @@ _FIELDS = {
     "RefWrite": ("ref", "value"),
 }
 
+# Classes outside of programs whose objects are compared and hashed as they say themselves: those of the package `tvm` add themselves.
+plain_classes: list[type] = []
+
 
 def _step(node: Expr, operand: int) -> str:
     kind = type(node).__name__
@@ -131,7 +134,7 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
     if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
         same = lhs.dtype == rhs.dtype and lhs.shape == rhs.shape and lhs.numpy().tobytes() == rhs.numpy().tobytes()
         return None if same else f"{lhs!r}, and {rhs!r}{_array_difference(lhs, rhs)}"
-    known = (Expr, IRModule, Type, Attrs, NDArray, _core.Dim, int, float, str, bool, type(None), list, tuple, dict)
+    known = (Expr, IRModule, Type, Attrs, NDArray, _core.Dim, int, float, str, bool, type(None), list, tuple, dict, *plain_classes)
     for side in (lhs, rhs):
         if not isinstance(side, known):
             raise TypeError(f"{type(side).__name__} is not part of a program")
@@ -169,6 +172,6 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
         return _core.expr_hash(node, map_free_vars)
     if isinstance(node, IRModule):
         return _core.module_hash(node, map_free_vars)
-    if isinstance(node, Type):
+    if isinstance(node, (Type, *plain_classes)):
         return hash(node)
     raise TypeError(f"{type(node).__name__} is not part of a program")

@@ -278,7 +278,7 @@ setattr(Pass, "__getattr__", _attribute_of_instance)
 
 
 def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: int | None, name: str | None,
-              required: Sequence[str] | None, typed: bool) -> Any:
+              required: Sequence[str] | None, typed: bool, finish: Callable[[Pass], Pass] = lambda made: made) -> Any:
     if opt_level is None:
         raise ValueError(f"give {make.__name__} an opt_level")
     level = require_int("opt_level", opt_level, 0, _MOST)
@@ -289,7 +289,7 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
     def build(run: Callable[..., Any], title: str, doc: str) -> Pass:
         made = make(run, title, level, doc, needs, bool(typed))
         made.made_as = ModulePass if make is _core.module_pass else FunctionPass  # type: ignore[attr-defined]
-        return made
+        return finish(made)
 
     def wrap(thing: Any) -> Any:
         if inspect.isclass(thing):

@@ -53,7 +53,13 @@ ExprRef Parser::parse_unary() {
                                        is_special_float(name_of(tok_.symbol), dtype));
     if (prefix.is(Tok::kMinus) && number) {
       begin = prefix.begin;
-      operand = parse_postfix(parse_number(true, begin), begin, true);
+      // All signs before a number are its own.
+      bool negative = true;
+      for (; !prefixes.empty() && prefixes.back().is(Tok::kMinus); prefixes.pop_back()) {
+        negative = !negative;
+        begin = prefixes.back().begin;
+      }
+      operand = parse_postfix(parse_number(negative, begin), begin, true);
       break;
     }
     prefixes.push_back(prefix);

@@ -282,6 +282,9 @@ class Parser {
   TypeRef parse_tensor_type();
   TypeRef parse_shape();
   TypeRef parse_dtype_argument();
+  /// The element type of a name. In texts with a version, as TVM wrote them, `float`, `int` and
+  /// `uint` have 32 bits.
+  std::optional<DType> dtype_named(std::string_view name) const;
   TypeRef parse_parameter_of_kind(Kind kind);
   Dim parse_dim();
   Dim parse_dim_term();

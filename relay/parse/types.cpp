@@ -84,7 +84,7 @@ TypeRef Parser::parse_named_type() {
   auto data = data_index_.find(name.symbol);
   const bool known = data != data_index_.end();
   if (!known || (data_[data->second].quoted && !name.escaped)) {
-    if (std::optional<DType> dtype = DType::parse(name_of(name.symbol)))
+    if (std::optional<DType> dtype = dtype_named(name_of(name.symbol)))
       return TensorType::scalar(*dtype);
     if (!known) fail_unknown_type(name);
   }
@@ -241,6 +241,15 @@ TypeRef Parser::parse_shape() {
   return guarded(span_from(begin), [&] { return ShapeType::make(dims); });
 }
 
+std::optional<DType> Parser::dtype_named(std::string_view name) const {
+  std::optional<DType> dtype = DType::parse(name);
+  if (dtype || !has_version_) return dtype;
+  if (name == "float") return kFloat32;
+  if (name == "int") return kInt32;
+  if (name == "uint") return kUInt32;
+  return dtype;
+}
+
 TypeRef Parser::parse_dtype_argument() {
   if (!at_name()) fail_expected("an element type");
   Token name = tok_;
@@ -252,8 +261,7 @@ TypeRef Parser::parse_dtype_argument() {
                           std::string(kind_name(type->var->kind())) + " where BaseType is needed");
     return IncompleteType::make(0, Kind::kBaseType);
   }
-  if (std::optional<DType> dtype = DType::parse(name_of(name.symbol)))
-    return BaseType::make(*dtype);
+  if (std::optional<DType> dtype = dtype_named(name_of(name.symbol))) return BaseType::make(*dtype);
   auto diagnostic =
       Diagnostic::error("unknown element type " + std::string(name_of(name.symbol)), span(name))
           .of_rule("N5");

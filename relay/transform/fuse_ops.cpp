@@ -277,7 +277,7 @@ RELAY_REGISTER_CONFIG({"relay.FuseOps.link_params", false,
 
 RELAY_REGISTER_PASS({
     {"FuseOps",
-     1,
+     0,
      {ProgramState::kTyped},
      "Puts operator calls that can be computed together into functions marked `Primitive=1`: "
      "chains of elementwise, broadcasting and injective operators, with a contraction or softmax "

@@ -107,21 +107,23 @@ std::vector<Diagnostic> located(const Error& error, const PassInfo& info,
   return diagnostics;
 }
 
-/// Types a result. A type error is one of the pass, or left to what looks at the result anyway.
+/// Types a result. A type error is one of the pass if it works on typed programs, unless it is left
+/// to what looks at the result anyway; the result of any other pass then stays untyped.
 void type_result(Module& result, const PassInfo& info, bool is_checked) {
   try {
     infer_types_or_throw(result);
   } catch (const RuntimeError&) {
     throw;
   } catch (const Error& error) {
-    if (is_checked) return;
+    if (is_checked || !wants_types(info)) return;
     throw Error(located(error, info, "in pass " + info.name.str() + ", in its result"));
   }
 }
 
 }  // namespace
 
-TypedResults::TypedResults(bool wanted) : outer_(std::exchange(typed_results, wanted)) {}
+TypedResults::TypedResults(bool wanted)
+    : outer_(std::exchange(typed_results, wanted || typed_results)) {}
 TypedResults::~TypedResults() { typed_results = outer_; }
 
 void report_in_pass(Diagnostic diagnostic) {
@@ -202,7 +204,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
     PassProgram::Run program(input);
     result = run(input, context);
     program.finish(result);
-    if (typed_results && wants_types(info_) && !same_functions(input, result))
+    if (typed_results && !same_functions(input, result))
       type_result(result, info_, verifies || !context.instruments.empty());
   } catch (const InternalError& error) {
     throw InternalError(std::string(error.what()) + "\nnote: in pass " + info_.name.str());

@@ -179,8 +179,7 @@ class Narrower final : public Rewriter {
 
   // Nothing for an operator without one.
   std::optional<PrecisionRule> rule_of(const Call& call) {
-    // An operator that converts dtypes itself says what it gives.
-    if (call_attrs<CastAttrs>(&call)) return PrecisionRule::kNever;
+    if (names_wide_result(call)) return PrecisionRule::kNever;
     auto [known, added] = rules_.insert(call);
     if (added) {
       std::vector<TypeRef> types;
@@ -192,6 +191,25 @@ class Narrower final : public Rewriter {
             OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
     }
     return *known;
+  }
+  // The attribute that says what sums are kept in.
+  static Name sum_dtype() { return Name("out_dtype"); }
+  // True if an attribute says that the result is wide, whatever the operands are. That of sums,
+  // `out_dtype`, is another: it is written anew.
+  static bool names_wide_result(const Call& call) {
+    const AttrsSchema* schema = called_op(&call)->attrs_schema();
+    if (schema == nullptr || !call.attrs()) return false;
+    const Name out = sum_dtype();
+    const bool has =
+        std::any_of(schema->fields.begin(), schema->fields.end(), [&](const AttrField& field) {
+          return field.kind == AttrKind::kDType && field.name != out;
+        });
+    if (!has) return false;
+    const std::vector<NamedAttr> given = call.attrs()->fields(true);
+    return std::any_of(given.begin(), given.end(), [&](const NamedAttr& attr) {
+      const auto* dtype = attr.value.get<DType>();
+      return attr.name != out && dtype != nullptr && *dtype == kFloat32;
+    });
   }
   bool becomes_narrow(PrecisionRule rule, std::span<const ExprRef> operands) const {
     return rule == PrecisionRule::kAlways ||
@@ -264,7 +282,7 @@ class Narrower final : public Rewriter {
   AttrsRef with_narrow_result(const Call& call) const {
     const AttrsSchema* schema = called_op(&call)->attrs_schema();
     if (schema == nullptr) return call.attrs();
-    const Name out("out_dtype");
+    const Name out = sum_dtype();
     bool has = false;
     for (const AttrField& field : schema->fields) has = has || field.name == out;
     if (!has) return call.attrs();

@@ -3,9 +3,10 @@
 
 namespace relay {
 
-/// While it lives, the passes of this thread that want a typed program give a typed one, too, where
-/// they changed something. A result with a type error is then an error of the pass, unless it is
-/// looked at anyway: by instruments, or since the settings ask for it.
+/// While one lives that wants it, the passes of this thread give a typed program where they changed
+/// something. The result of a pass on typed programs that has a type error is then an error of the
+/// pass, unless it is looked at anyway: by instruments, or since the settings ask for it. What
+/// other passes made stays untyped if it has one.
 class TypedResults {
  public:
   explicit TypedResults(bool wanted);

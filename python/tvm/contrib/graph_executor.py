@@ -8,7 +8,6 @@ import numpy as np
 import relay as _relay
 from relay import NDArray
 
-from .._absent import missing_method
 from ..runtime.container import ADT
 from ..runtime.module import BenchmarkResult, Module, measure
 from ..runtime.ndarray import array, require_cpu
@@ -201,7 +200,11 @@ class GraphModule:
         for name, value in given.items():
             self.set_input(name, value)
 
-    share_params = missing_method("GraphModule.share_params", "programs that take their weights from another one: load_params sets them, and files keep their own")
+    def share_params(self, other: GraphModule, params_bytes: bytes) -> None:
+        """The inputs and weights that a `.params` file names get the values that another program has of them."""
+        for name in load_param_dict(params_bytes):
+            if self._is_weight(name) or name in self._names:
+                self.set_input(name, other.get_input(name))
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)
@@ -301,7 +304,14 @@ def get_device(libmod: Any, device: Any) -> tuple[list[Any], int, list[int]]:
     return devices, devices[0].device_type, [number for dev in devices for number in (dev.device_type, dev.device_id)]
 
 
+def require_graph(graph_json: Any) -> None:
+    """Raises ValueError for what is no graph as text."""
+    if not isinstance(graph_json, (str, bytes)) and getattr(graph_json, "_tvm_graph_json", None) is None:
+        raise ValueError(f"a graph is text of JSON, not {type(graph_json).__name__}")
+
+
 def create(graph_json_str: Any, libmod: Any, device: Any) -> GraphModule:
-    """A GraphModule of what `relay.build` unpacks to."""
+    """A GraphModule of what `relay.build` unpacks to. Raises ValueError for a graph that is no text."""
+    require_graph(graph_json_str)
     require_cpu(device, "a program")
     return GraphModule(libmod)

@@ -225,23 +225,28 @@ def _versioned(text: str) -> str:
     return text if text.startswith("#[version") else '#[version = "0.0.5"]\n' + text
 
 
-def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = False) -> str:
-    """Program text behind the version of its format. `annotate`: a function of a node whose text stands behind the node as a comment;
-    a bool in its place is `show_types`, as relay's own method has it."""
+def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = True) -> str:
+    """Program text behind the version of its format, with types as comments where they are known, as TVM writes them. `annotate`: a
+    function of a node whose text stands behind the node in their place; a bool in its place is `show_types`, as relay's own method has it."""
     if annotate is None or isinstance(annotate, bool):
-        return _versioned(_core.print_expr(self, show_meta_data, bool(annotate) or show_types))
+        return _versioned(_core.print_expr(self, show_meta_data, show_types if annotate is None else annotate))
     return _versioned(annotated_text(self, annotate, show_meta_data))
 
 
 _raw_module_astext = IRModule.astext
 
 
-def _module_astext(self: IRModule, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = False) -> str:
-    """Program text. `annotate`: a function of a node of a function whose text stands behind the node as a comment; a bool in its place
-    is `show_types`, as relay's own method has it."""
+def _module_astext(self: IRModule, show_meta_data: bool = True, annotate: Any = None, *, show_types: bool = True) -> str:
+    """Program text, with types as comments where they are known, as TVM writes them. `annotate`: a function of a node of a function whose
+    text stands behind the node in their place; a bool in its place is `show_types`, as relay's own method has it."""
     if annotate is None or isinstance(annotate, bool):
-        return _raw_module_astext(self, show_meta_data, bool(annotate) or show_types)
+        return _raw_module_astext(self, show_meta_data, show_types if annotate is None else annotate)
     return annotated_text(self, annotate, show_meta_data)
+
+
+def _plain_astext(self: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
+    """Text behind the version of its format: what this is has no constants and no nodes."""
+    return _versioned(str(self))
 
 
 def _attr(self: Attrs, key: str) -> Any:
@@ -266,6 +271,19 @@ def _get_str(self: Attrs, key: str) -> str:
     return str(_attr(self, key))
 
 
+_raw_attr = Attrs.__getattr__
+
+
+def _attr_with_device(self: Attrs, key: str) -> Any:
+    """An attribute; devices have the members of virtual devices, too."""
+    found = _raw_attr(self, key)
+    if isinstance(found, str) and found and key.endswith("virtual_device"):
+        from ..target.virtual_device import NamedDevice
+
+        return NamedDevice(found)
+    return found
+
+
 def _show(self: Any, *args: Any, **kwargs: Any) -> None:
     """Prints program text. Styles of TVM's printer of scripts change nothing."""
     print(self.astext(show_meta_data=False))
@@ -286,11 +304,15 @@ def install() -> None:
     setattr(Dim, "same_as", _same_term)
     for name, getter in {"get_int": _get_int, "get_int_tuple": _get_int_tuple, "get_str": _get_str}.items():
         setattr(Attrs, name, getter)
+    setattr(Attrs, "__getattr__", _attr_with_device)
     setattr(_relay.Function, "ret_type", property(_result_type))
     setattr(_relay.Var, "type_annotation", property(_annotation))
     setattr(_relay.Call, "type_args", property(type_args))
     setattr(Expr, "astext", _astext)
     setattr(IRModule, "astext", _module_astext)
+    setattr(IRModule, "__str__", _module_astext)
+    for cls in (Type, _relay.TypeData, _relay.Pattern, _relay.Clause, Attrs):
+        setattr(cls, "astext", _plain_astext)
     setattr(Expr, "show", _show)
     setattr(_relay.IRModule, "show", _show)
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"

@@ -14,8 +14,16 @@ __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Pri
 
 ModulePass = _passes.ModulePass
 
-# TVM's passes type what they made.
-_core.type_results(True)
+
+def typed(made: Pass) -> Pass:
+    """The pass, which types what it made where it changed something: TVM's passes do."""
+    _core.type_results(made)
+    return made
+
+
+def create(name: str, **options: Any) -> Pass:
+    """A registered pass by its name, with typed results."""
+    return typed(_passes.create(name, **options))
 
 
 def _only_default(what: str, **given: Any) -> None:
@@ -147,15 +155,14 @@ def Sequential(  # noqa: N802
     traceable: bool = False,
 ) -> Pass:
     """Passes that run in order."""
-    return _passes.Sequential(passes, opt_level, name, required)
+    return typed(_passes.Sequential(passes, opt_level, name, required))
 
 
 def module_pass(
     pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None, traceable: bool = False
 ) -> Any:
     """Makes a pass of a function of a module and a context, or of a class with `transform_module`."""
-    make: Any = _passes.module_pass
-    return make(pass_func, opt_level, name, required)
+    return _passes._decorate(_core.module_pass, "transform_module", pass_func, opt_level, name, required, False, typed)
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:  # noqa: N802
@@ -165,7 +172,7 @@ def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:  # noqa: N8
         print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}")
         return mod
 
-    made: Pass = _passes.module_pass(show, opt_level=0, name="PrintIR")
+    made: Pass = module_pass(show, opt_level=0, name="PrintIR")
     return made
 
 
@@ -185,7 +192,7 @@ def ApplyPassToFunction(transform: Pass, func_name_regex: str, error_if_no_funct
             made[name] = done[name]
         return made
 
-    result: Pass = _passes.module_pass(run, opt_level=0, name="ApplyPassToFunction")
+    result: Pass = module_pass(run, opt_level=0, name="ApplyPassToFunction")
     return result
 
 

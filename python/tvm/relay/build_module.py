@@ -139,7 +139,8 @@ class FactoryModule(Module):
         self.weights = Weights(settled(mod), target, params)
 
     def __getitem__(self, name: str) -> Any:
-        return super().__getitem__("default" if name == self.libmod_name else name)
+        own = {"get_graph_json": self.get_graph_json, "get_graph_params": self.get_params}
+        return own[name] if name in own else super().__getitem__("default" if name == self.libmod_name else name)
 
     def get_lib(self) -> Module:
         """The compiled program."""
@@ -156,6 +157,11 @@ class FactoryModule(Module):
     def module(self) -> Module:
         """The compiled program."""
         return self
+
+    @property
+    def type_key(self) -> str:
+        """The kind of the module: it makes programs to run."""
+        return "GraphExecutorFactory"
 
     @property
     def function_metadata(self) -> dict[str, FunctionInfo]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,14 @@ from typing import Any
 from .. import _absent
 
 __all__ = ["Report"]
+
+# What TVM calls kernels by.
+_PREFIX = "fused_"
+
+
+def _hash_of(row: Mapping[str, Any]) -> str:
+    """The same text for kernels of one name that do the same work."""
+    return hashlib.sha256(f"{row['name']} {row['flops']} {row['bytes']}".encode()).hexdigest()[:16]
 
 
 class Report:
@@ -26,7 +35,7 @@ class Report:
         """A report of what `relay.Executable.profile` gave, and of how long the run took."""
         whole = max(seconds, 1e-12)
         calls = [
-            {"Name": row["name"], "Count": row["calls"], "Duration (us)": row["seconds"] * 1e6, "Percent": 100 * row["seconds"] / whole, "Device": "cpu0",
+            {"Name": _PREFIX + row["name"], "Hash": _hash_of(row), "Count": row["calls"], "Duration (us)": row["seconds"] * 1e6, "Percent": 100 * row["seconds"] / whole, "Device": "cpu0",
              "FLOPs": row["flops"], "Bytes": row["bytes"]}
             for row in rows
         ]  # fmt: skip

@@ -12,7 +12,7 @@ from .. import _absent
 from ..runtime.ndarray import Device
 from . import codegen, tag as _tags
 
-__all__ = ["Target", "VirtualDevice", "codegen", "create", "make_compilation_config"]
+__all__ = ["CompilationConfig", "Target", "TargetKind", "VirtualDevice", "codegen", "create", "make_compilation_config"]
 
 _local = threading.local()
 
@@ -72,7 +72,7 @@ class Target:
     @property
     def kind(self) -> Any:
         """The kind, with its name."""
-        return _Kind(self._kind)
+        return TargetKind(self._kind)
 
     @property
     def keys(self) -> list[str]:
@@ -297,9 +297,29 @@ _KINDS = {
 }  # fmt: skip
 
 
-class _Kind:
+# Options that targets may have, with the types of their values.
+_OPTIONS = {
+    "keys": "Array", "device": "runtime.String", "model": "runtime.String", "libs": "Array", "tag": "runtime.String", "host": "Target", "from_device": "IntImm",
+    "mattr": "Array", "mcpu": "runtime.String", "mtriple": "runtime.String", "mfloat-abi": "runtime.String", "mabi": "runtime.String", "num-cores": "IntImm",
+    "fast-math": "IntImm", "opt-level": "IntImm", "vector-width": "IntImm",
+}  # fmt: skip
+
+
+class TargetKind:
+    """A kind of targets, by its name."""
+
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that targets of the kind may have, with the types of their values."""
+        return dict(_OPTIONS)
+
+    @staticmethod
+    def options_from_name(kind_name: str) -> dict[str, str]:
+        """The options of a kind by its name. Raises ValueError for a name that is none."""
+        return TargetKind(Target(kind_name).kind.name).options
 
     def __str__(self) -> str:
         return self.name
@@ -318,38 +338,14 @@ class TargetFeatures:
             raise AttributeError(f"a target has no feature {name!r}")
 
 
-class VirtualDevice:
-    """Where something lives: a device, a target and a scope of memory."""
-
-    def __init__(self, device: Device | None = None, target: Any = None, memory_scope: str = "") -> None:
-        self.device = device
-        self.target = Target.canon_target(target)
-        self.memory_scope = memory_scope
-        self.device_type_int = device.device_type if device is not None else -1
-        self.virtual_device_id = device.device_id if device is not None else -1
-
-    @property
-    def device_type(self) -> int:
-        """The number of the device's type; -1 if there is none."""
-        return self.device_type_int
-
-
 def create(target: Any) -> Target:
     """The same as Target(target)."""
     return Target(target)
 
 
-def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> dict[str, Any]:
-    """The settings that a build would be made for. Several targets, in a list or by device, are those of a program that is planned for
-    several devices; a build takes CPUs alone."""
-    if isinstance(target, (list, tuple)) or _by_device(target):
-        given = [Target(entry) for entry in (target.values() if isinstance(target, Mapping) else target)]
-        return {"machine": "host", "target": given, "host": Target.canon_target(target_host), "opt_level": ctxt.opt_level}
-    made, host = Target.canon_target_and_host(target, target_host)
-    return {"machine": Target.machine_of(made), "target": made, "host": host, "opt_level": ctxt.opt_level}
-
-
 from . import target as target  # noqa: E402
+from . import compilation_config as compilation_config, virtual_device as virtual_device  # noqa: E402
+from .virtual_device import CompilationConfig as CompilationConfig, VirtualDevice as VirtualDevice, make_compilation_config as make_compilation_config  # noqa: E402
 from .generic_func import (  # noqa: E402
     GenericFunc as GenericFunc, generic_func as generic_func, get_native_generic_func as get_native_generic_func,
     override_native_generic_func as override_native_generic_func,

@@ -16,14 +16,15 @@ __all__ = ["Any", "IntImm", "SizeVar", "Var", "const", "floordiv", "floormod", "
 class _Meta(type):
     def __instancecheck__(cls, instance: _AnyType) -> bool:
         if cls is Any:
-            return isinstance(instance, Dim) and instance.is_any
+            return isinstance(instance, Dim)
         if cls is IntImm:
             return type.__instancecheck__(cls, instance)
         return isinstance(instance, Dim) and not instance.is_any
 
 
 class Any(metaclass=_Meta):
-    """An extent that is known only at run time. `isinstance` asks whether a dimension is one."""
+    """An extent that is known only at run time. `isinstance` asks whether a dimension is one: named ones are, too, since an ONNX model's
+    names of extents are `Any` in TVM."""
 
     def __new__(cls, span: _AnyType = None) -> _AnyType:
         return _relay.Any()

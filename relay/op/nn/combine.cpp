@@ -35,17 +35,15 @@ std::optional<ParallelProduct> parallel_conv2d(const OpCall& call, int64_t width
   std::optional<size_t> result =
       place_of(attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout, 'C');
   if (attrs.groups != 1 || !weight || !result) return std::nullopt;
-  bool given = attrs.channels.has_value();
   attrs.channels.reset();
   AttrsRef same = Attrs::make(attrs);
-  if (given) attrs.channels = width;
+  attrs.channels = width;
   return ParallelProduct{ProductFamily::kConv2D,        *weight, *result, same,
                          Attrs::make(std::move(attrs)), nullptr};
 }
 
 std::optional<ParallelProduct> parallel_dense(const OpCall& call, int64_t width) {
   auto attrs = call.attrs<DenseAttrs>();
-  bool given = attrs.units.has_value();
   attrs.units.reset();
   AttrsRef same = Attrs::make(attrs);
   ParallelProduct product{ProductFamily::kDense, 0, call.result().rank() - 1, same, {}, nullptr};
@@ -54,14 +52,13 @@ std::optional<ParallelProduct> parallel_dense(const OpCall& call, int64_t width)
       return batch_product(data, weights, {dtype, false, true});
     };
   }
-  if (given) attrs.units = width;
+  attrs.units = width;
   product.wide = Attrs::make(std::move(attrs));
   return product;
 }
 
 std::optional<ParallelProduct> parallel_matmul(const OpCall& call, int64_t width) {
   auto attrs = call.attrs<MatmulAttrs>();
-  bool given = attrs.units.has_value();
   attrs.units.reset();
   ParallelProduct product{ProductFamily::kDense,
                           attrs.transpose_b ? size_t{0} : size_t{1},
@@ -74,7 +71,7 @@ std::optional<ParallelProduct> parallel_matmul(const OpCall& call, int64_t width
       return batch_product(data, weights, {attrs.out_dtype, attrs.transpose_a, attrs.transpose_b});
     };
   }
-  if (given) attrs.units = width;
+  attrs.units = width;
   product.wide = Attrs::make(std::move(attrs));
   return product;
 }

@@ -3,6 +3,7 @@
 
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
+#include <relay/op/registry/precision_rules.h>
 #include <relay/op/shape/shape_attrs.h>
 
 namespace relay {
@@ -247,7 +248,9 @@ RELAY_OP("arange")
     .relation(infer_arange)
     .level(3)
     .compute(compute_arange)
-    .column(counted_form(), counted_arange);
+    .column(counted_form(), counted_arange)
+    // Narrow floats cannot count far.
+    .column(precision_rules(), PrecisionRule::kNever);
 
 RELAY_OP("broadcast_to")
     .doc("The tensor repeated along axes of extent 1 and new leading axes.")

@@ -17,7 +17,7 @@ rule "multiply by ones": %x * 1 => %x where not bool(%x);
 
 RELAY_REGISTER_PASS({
     {"LazyGradientInit",
-     0,
+     2,
      {ProgramState::kTyped},
      "Adds no zeros and multiplies by no ones: tensors of them are made only where something else "
      "needs them. Gradients that Gradient makes hold few of them; those of other systems begin "

@@ -8,13 +8,39 @@ namespace {
 using Bindings = std::vector<std::pair<const Var*, Known*>>;
 enum class Fit : uint8_t { kYes, kNo, kUnknown };
 
-// The fit of a value to a pattern; as deep as patterns are, which is bounded.
-Fit fit(const Pattern& pattern, Known* value, Bindings& bindings) {
+// The types of the parts of a value of a type that a pattern looks into; nothing if they are not
+// known.
+std::vector<TypeRef> part_types(const Pattern& pattern, const Type* type, const Module& module) {
+  if (type == nullptr) return {};
+  if (const auto* tuple = type->as<TupleType>(); tuple != nullptr)
+    return {tuple->fields().begin(), tuple->fields().end()};
+  const auto* applied = type->as<TypeCall>();
+  if (applied == nullptr || pattern.kind() != PatternKind::kConstructor) return {};
+  const Constructor& constructor = *pattern.constructor();
+  const TypeData* data = module.type_data(constructor.type_name().get());
+  if (data == nullptr || data->type_vars().size() != applied->args().size()) return {};
+  std::vector<TypeRef> parts;
+  for (const TypeRef& input : constructor.inputs()) {
+    parts.push_back(substitute(input, [&](const TypeVar* var) {
+      for (size_t i = 0; i < applied->args().size(); ++i) {
+        if (data->type_vars()[i].get() == var) return applied->args()[i];
+      }
+      return TypeRef();
+    }));
+  }
+  return parts;
+}
+
+// The fit of a value of a type to a pattern; as deep as patterns are, which is bounded.
+Fit fit(const Pattern& pattern, Known* value, const Type* type, const Module& module,
+        Bindings& bindings) {
   switch (pattern.kind()) {
     case PatternKind::kWildcard:
       return Fit::kYes;
     case PatternKind::kVar:
-      if (pattern.var()->annotation()) return Fit::kUnknown;  // it may convert
+      // An annotation of another type than the value's converts it.
+      if (pattern.var()->annotation() && (type == nullptr || pattern.var()->type() != type))
+        return Fit::kUnknown;
       bindings.emplace_back(pattern.var().get(), value);
       return Fit::kYes;
     case PatternKind::kConstructor:
@@ -25,9 +51,11 @@ Fit fit(const Pattern& pattern, Known* value, Bindings& bindings) {
       if (value->kind != Known::Kind::kTuple) return Fit::kUnknown;
       break;
   }
+  const std::vector<TypeRef> types = part_types(pattern, type, module);
   Fit all = Fit::kYes;
   for (size_t i = 0; i < pattern.fields().size(); ++i) {
-    const Fit one = fit(*pattern.fields()[i], value->fields[i], bindings);
+    const Fit one = fit(*pattern.fields()[i], value->fields[i],
+                        i < types.size() ? types[i].get() : nullptr, module, bindings);
     if (one == Fit::kNo) return Fit::kNo;
     if (one == Fit::kUnknown) all = Fit::kUnknown;
   }
@@ -78,7 +106,7 @@ Known* Machine::match(const Match& match, Scope* scope) {
   Known* data = operand(match.data().get(), scope);
   for (size_t i = 0; i < match.patterns().size(); ++i) {
     Bindings bindings;
-    const Fit found = fit(*match.patterns()[i], data, bindings);
+    const Fit found = fit(*match.patterns()[i], data, match.data()->type(), module_, bindings);
     if (found == Fit::kNo) continue;
     if (found == Fit::kUnknown) break;
     for (auto [var, value] : bindings) scope->variables[var] = value;

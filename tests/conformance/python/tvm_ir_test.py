@@ -330,7 +330,8 @@ def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(2, 4), float32]) -> Tensor[(1
 }
 """
     mod = tvm.relay.fromtext(text)
-    assert mod.astext(show_meta_data=False) == text
+    assert mod.astext(show_meta_data=False, show_types=False) == text
+    assert "nn.relu(%0) /* ty=Tensor[(1, 2), float32] */" in mod.astext() and str(mod) == mod.astext()
     assert tvm.ir.structural_equal(relay.parse(mod.astext()), mod)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _absent
-from . import debug_executor
+from . import debug_executor, debug_result
 
-__all__ = ["debug_executor"]
+__all__ = ["debug_executor", "debug_result"]
 
 
 def __getattr__(name: str) -> Any:

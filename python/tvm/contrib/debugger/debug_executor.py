@@ -12,7 +12,8 @@ from ...runtime.module import BenchmarkResult
 from ...runtime.ndarray import require_cpu
 from ...runtime.profiling import Report, profile
 from ...runtime.params import save_param_dict
-from ..graph_executor import GraphModule, _flatten
+from ..graph_executor import GraphModule, _flatten, require_graph
+from .debug_result import GRAPH_DUMP_FILE_NAME, DebugResult
 
 __all__ = ["GraphModuleDebug", "create"]
 
@@ -20,7 +21,8 @@ _NODES = "runs node by node: kernels compute several nodes each; debug_get_outpu
 
 
 def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None) -> GraphModuleDebug:
-    """A GraphModuleDebug of what `relay.build` unpacks to."""
+    """A GraphModuleDebug of what `relay.build` unpacks to. Raises ValueError for a graph that is no text."""
+    require_graph(graph_json_str)
     return GraphModuleDebug(libmod, device, graph_json_str, dump_root)
 
 
@@ -42,7 +44,9 @@ class GraphModuleDebug(GraphModule):
             folder.mkdir(parents=True, exist_ok=True)
             self._dump_path = str(folder)
             if isinstance(graph_json_str, str):
-                (folder / "_tvmdbg_graph_dump.json").write_text(graph_json_str, encoding="utf-8")
+                (folder / GRAPH_DUMP_FILE_NAME).write_text(graph_json_str, encoding="utf-8")
+        graph = graph_json_str if isinstance(graph_json_str, str) else self._weights.graph().text() if self._weights is not None else '{"nodes": []}'
+        self.debug_datum = DebugResult(graph, self._dump_path)
 
     def run(
         self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 1, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
@@ -51,6 +55,8 @@ class GraphModuleDebug(GraphModule):
         """Runs once, measures the kernels, and prints a table of them."""
         super().run(**input_dict)
         self._report = self._measured()
+        self.debug_datum.report = self._report
+        self.debug_datum.update_output_tensors(self._required())
         print(self._report.table(sort=sort_by_time))
         if self._dump_path is not None:
             outputs = {f"output_{i}": value for i, value in enumerate(self._required())}

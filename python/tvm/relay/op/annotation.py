@@ -1,8 +1,34 @@
 """Operators that annotate."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import relay as _relay
 from relay.op.annotation import *  # noqa: F403
 
 from ... import _absent
+from ...runtime.ndarray import Device, device as _device
+from ...target.virtual_device import NamedDevice, VirtualDevice
+
+
+def _known(device: Any) -> Any:
+    """A device that there is. Raises ValueError for a name that is none."""
+    if isinstance(device, VirtualDevice) and not isinstance(device, NamedDevice):
+        return device.device
+    if isinstance(device, str) and "(" not in device:
+        return _device(device)
+    return device
+
+
+def on_device(body: Any, device: Device | VirtualDevice | str, constrain_result: bool = False, constrain_body: bool = True) -> _relay.Expr:  # type: ignore[no-redef]
+    """Says on which device a value is computed (`constrain_body`), and its result is (`constrain_result`)."""
+    return _relay.annotation.on_device(body, _known(device), constrain_result, constrain_body)
+
+
+def device_copy(data: Any, src_device: Device | VirtualDevice | str, dst_device: Device | VirtualDevice | str) -> _relay.Expr:
+    """The data copied from one device to another."""
+    return _relay.device_copy(data, _known(src_device), _known(dst_device))
 
 
 def __getattr__(name: str) -> object:

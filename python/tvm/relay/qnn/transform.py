@@ -7,7 +7,7 @@ from typing import Any
 from relay import transform as _passes
 
 from ... import _absent
-from ...ir.transform import module_pass
+from ...ir.transform import create, module_pass
 from ...target import Target
 from .rounding import settled
 
@@ -20,7 +20,7 @@ def CanonicalizeOps() -> _passes.Pass:  # noqa: N802
     Results are those of the operators where no sum leaves 32 bits. `relay.transform.create("QnnCanonicalize")` writes
     definitions that are right for all numbers.
     """
-    made = _passes.create("QnnCanonicalize", exact=False)
+    made = create("QnnCanonicalize", exact=False)
     # The settings are those where the pass runs, not where it was made; `made` is called, not part of a sequence, which would skip it by its level.
     whole: _passes.Pass = module_pass(lambda mod, _: made(settled(mod)), made.info.opt_level, made.info.name)
     return whole
@@ -31,7 +31,7 @@ def Legalize() -> _passes.Pass:  # noqa: N802
 
     Under a target, a qnn.dense or qnn.conv2d to which none is attached becomes a product of integers less their zero points.
     """
-    return _passes.create("QnnLegalize", products=Target.current(allow_none=True) is not None)
+    return create("QnnLegalize", products=Target.current(allow_none=True) is not None)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import ExitStack
 from typing import Any
 
@@ -9,7 +10,7 @@ import relay as _relay
 from relay import transform as _passes
 from relay.transform import FunctionPass as FunctionPass, LayoutConfig as LayoutConfig
 
-from relay.sparse import Conv2dToSparse as Conv2dToSparse, Conv2dToSparse2 as Conv2dToSparse2, DenseToSparse as DenseToSparse
+from relay import sparse as _sparse
 
 from ... import _absent
 from ..._submodules import submodule
@@ -17,7 +18,7 @@ from ...ir.members import module_attrs, with_module_attrs
 from ...ir.module import from_expr as module_of
 from ...ir.op import _attached
 from ...target import Target
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, create, module_pass, typed
 from .. import origins as _origins
 from ..build_module import build_config as build_config
 from ..recasting import recast as recast
@@ -35,7 +36,7 @@ __all__ = [
 
 def _plain(name: str) -> Any:
     def make() -> Pass:
-        return _passes.create(name)
+        return create(name)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = getattr(_passes, name).__doc__
@@ -54,7 +55,7 @@ def Defunctionalization(func: Any, mod: _relay.IRModule) -> Any:  # noqa: N802
     """A function without functions as values; `mod` gets the data types that stand for them, and what applies these."""
     whole = mod.copy()
     whole["main"] = func
-    made = _passes.create("Defunctionalization")(whole)
+    made = create("Defunctionalization")(whole)
     known = {var.name_hint for var in mod.type_definitions}
     for var, data in made.type_definitions.items():
         if var.name_hint not in known:
@@ -90,11 +91,21 @@ def un_cps(func: Any) -> Any:
     return _passes.un_cps(func)
 
 
+def _with_types(make: Any) -> Any:
+    @functools.wraps(make)
+    def construct(*args: Any, **kwargs: Any) -> Pass:
+        return typed(make(*args, **kwargs))
+
+    return construct
+
+
+Conv2dToSparse, Conv2dToSparse2, DenseToSparse = (_with_types(make) for make in (_sparse.Conv2dToSparse, _sparse.Conv2dToSparse2, _sparse.DenseToSparse))
+
 # Passes whose options are TVM's parameters, in their order.
 for _name in ("AlterOpLayout", "CanonicalizeCast", "CapturePostDfsIndexInSpans", "DivToMul", "DynamicToStatic",
               "EtaExpand", "FastMath", "FlattenAtrousConv", "ManifestLifetimes"):  # fmt: skip
     if _name in _passes.names():
-        globals()[_name] = getattr(_passes, _name)
+        globals()[_name] = _with_types(getattr(_passes, _name))
         __all__.append(_name)
 
 
@@ -107,7 +118,7 @@ def function_pass(
     Functions with the attribute SkipOptimization, Compiler or Extern are left alone. The module is typed before the pass runs, and where it
     changed a function, afterwards; a result that has no types is an error of the pass.
     """
-    return _passes._decorate(_over_functions, "transform_function", pass_func, opt_level, name, required, True)
+    return _passes._decorate(_over_functions, "transform_function", pass_func, opt_level, name, required, True, typed)
 
 
 _LEFT_ALONE = ("SkipOptimization", "Compiler", "Extern")
@@ -147,7 +158,7 @@ def _same_parts(made: _relay.Function, func: _relay.Function) -> bool:
 
 def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> Pass:  # noqa: N802
     """Computes on narrower floats where a table of operators allows it."""
-    return _passes.create("ToMixedPrecision", mixed_precision_type=mixed_precision_type, missing_op_mode=missing_op_mode)
+    return create("ToMixedPrecision", mixed_precision_type=mixed_precision_type, missing_op_mode=missing_op_mode)
 
 
 def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
@@ -158,7 +169,7 @@ def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
     """
     layouts = {str(name): [str(text) for text in texts] for name, texts in desired_layouts.items()}
     own = {name: _attached[name, "FTVMConvertOpLayout"][1] for name in layouts if (name, "FTVMConvertOpLayout") in _attached}
-    rest = _passes.create("ConvertLayout", desired_layouts={name: texts for name, texts in layouts.items() if name not in own})
+    rest = create("ConvertLayout", desired_layouts={name: texts for name, texts in layouts.items() if name not in own})
     if not own:
         return rest
 
@@ -169,7 +180,7 @@ def ConvertLayout(desired_layouts: dict[str, list[str]]) -> Pass:  # noqa: N802
             for name, hook in own.items():
                 alter = _asked_for(hook, layouts[name])
                 attached.enter_context(TempOpAttr(name, "FTVMAlterOpLayout", alter))
-            mod = _passes.create("AlterOpLayout")(mod)
+            mod = create("AlterOpLayout")(mod)
         return rest(mod) if len(own) < len(layouts) else mod
 
     return module_pass(run, opt_level=3, name="ConvertLayout")  # type: ignore[no-any-return]
@@ -181,55 +192,47 @@ def _asked_for(hook: Any, layouts: list[str]) -> Any:
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:  # noqa: N802
     """Puts what functions that are attached to operators under a key make of a call in its place."""
-    return _passes.create("Legalize", legalize_map_attr_name=legalize_map_attr_name)
+    return create("Legalize", legalize_map_attr_name=legalize_map_attr_name)
 
 
 def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: list[str] | None = None) -> Pass:  # noqa: N802
     """Computes on integers what a quantised network computes on floats, between dequantize and quantize."""
-    return _passes.create("FakeQuantizationToInteger", hard_fail=hard_fail, use_qat=use_qat, optional_qnn_ops=[str(name) for name in optional_qnn_ops or []])
+    return create("FakeQuantizationToInteger", hard_fail=hard_fail, use_qat=use_qat, optional_qnn_ops=[str(name) for name in optional_qnn_ops or []])
 
 
 def FoldConstant(fold_qnn: bool = False) -> Pass:  # noqa: N802
     """Evaluates what depends on constants only; operators of quantised networks with `fold_qnn`."""
-    return _passes.create("FoldConstant", fold_qnn=fold_qnn)
+    return create("FoldConstant", fold_qnn=fold_qnn)
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:  # noqa: N802
     """Groups operators into functions that become one kernel each; level 0 groups nothing."""
-    if fuse_opt_level == 0:
-
-        def alone(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
-            with PassContext(opt_level=ctx.opt_level, config={"relay.FuseOps.max_depth": 1}):
-                return _passes.create("FuseOps")(mod)
-
-        made: Pass = _passes.module_pass(alone, opt_level=0, name="FuseOps")
-        return made
-    return _passes.create("FuseOps")
+    return create("FuseOps", fuse_opt_level=int(fuse_opt_level))
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:  # noqa: N802
     """Drops lets that nobody uses and that have no effects; `inline_once` puts values in the place of their only use."""
-    return _passes.create("DeadCodeElimination", inline_once=inline_once, ignore_impurity=ignore_impurity)
+    return create("DeadCodeElimination", inline_once=inline_once, ignore_impurity=ignore_impurity)
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Pass:  # noqa: N802
     """Makes one product of several of the same input."""
-    return _passes.create("CombineParallelDense", min_num_branches=min_num_branches, to_batch=to_batch)
+    return create("CombineParallelDense", min_num_branches=min_num_branches, to_batch=to_batch)
 
 
 def CombineParallelConv2D(min_num_branches: int = 3) -> Pass:  # noqa: N802
     """Makes one convolution of several of the same input."""
-    return _passes.create("CombineParallelConv2D", min_num_branches=min_num_branches)
+    return create("CombineParallelConv2D", min_num_branches=min_num_branches)
 
 
 def CombineParallelBatchMatmul(min_num_branches: int = 3) -> Pass:  # noqa: N802
     """Makes one batched product of several of the same input."""
-    return _passes.create("CombineParallelBatchMatmul", min_num_branches=min_num_branches)
+    return create("CombineParallelBatchMatmul", min_num_branches=min_num_branches)
 
 
 def RemoveUnusedFunctions(entry_functions: list[str] | None = None) -> Pass:  # noqa: N802
     """Drops functions that the entries, `main` by default, do not reach."""
-    return _passes.create("RemoveUnusedFunctions", entry_functions=list(entry_functions or ["main"]))
+    return create("RemoveUnusedFunctions", entry_functions=list(entry_functions or ["main"]))
 
 
 def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
@@ -239,7 +242,7 @@ def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
     projection.
     """
     if fskip is None:
-        return _passes.create("EliminateCommonSubexpr")
+        return create("EliminateCommonSubexpr")
     if not callable(fskip):
         raise TypeError(f"EliminateCommonSubexpr: fskip is a function of an expression, not {type(fskip).__name__}")
 
@@ -259,16 +262,16 @@ def EliminateCommonSubexpr(fskip: Any = None) -> Pass:  # noqa: N802
 
         for name in mod.function_names:
             _relay.post_order_visit(mod[name], ask)
-        made: _relay.IRModule = _passes.create("EliminateCommonSubexpr", fskip=[name for name in answers if answers[name]])(mod)
+        made: _relay.IRModule = create("EliminateCommonSubexpr", fskip=[name for name in answers if answers[name]])(mod)
         return made
 
-    result: Pass = _passes.module_pass(eliminate, opt_level=3, name="EliminateCommonSubexpr", required=["InferType"])
+    result: Pass = module_pass(eliminate, opt_level=3, name="EliminateCommonSubexpr", required=["InferType"])
     return result
 
 
 def PartialEvaluate() -> Pass:  # noqa: N802
     """Runs what is known of a program before it runs, and writes the rest."""
-    return _passes.create("PartialEvaluate")
+    return create("PartialEvaluate")
 
 
 class FlexibleShapeDispatch:
@@ -284,7 +287,7 @@ class FlexibleShapeDispatch:
         self.input_indices, self.affects_output = input_indices, affects_output
 
     def __call__(self, mod: _relay.IRModule) -> _relay.IRModule:
-        made: _relay.IRModule = _passes.create(
+        made: _relay.IRModule = create(
             "FlexibleShapeDispatch", buckets=[str(int(bucket)) for bucket in self.buckets], axis=int(self.axis), auto_pad=bool(self.auto_pad),
             pad_value=float(self.pad_value), input_indices=[str(int(index)) for index in self.input_indices or []],
             affects_output=bool(self.affects_output))(mod)
@@ -293,39 +296,39 @@ class FlexibleShapeDispatch:
 
 def SplitArgs(max_function_args: int) -> Pass:  # noqa: N802
     """Makes a concatenation of more tensors than a kernel may take one of concatenations; 0 is no limit."""
-    return _passes.create("SplitArgs", max_function_args=max_function_args)
+    return create("SplitArgs", max_function_args=max_function_args)
 
 
 def SimplifyFCTranspose(target_weight_name: list[str]) -> Pass:  # noqa: N802
     """Takes the named weights, which nn.dense uses transposed, as parameters ``w.T`` that are transposed already."""
-    return _passes.create("SimplifyFCTranspose", target_weight_name=[str(name) for name in target_weight_name])
+    return create("SimplifyFCTranspose", target_weight_name=[str(name) for name in target_weight_name])
 
 
 def ChangeBatch(data: dict[Any, int], batch_size: int = 16) -> Pass:  # noqa: N802
     """Gives inputs another batch size: `data` says for a parameter, or its name, which axis that is."""
     axes = {key if isinstance(key, str) else key.name_hint: [str(int(axis))] for key, axis in data.items()}
-    return _passes.create("ChangeBatch", data=axes, batch_size=int(batch_size))
+    return create("ChangeBatch", data=axes, batch_size=int(batch_size))
 
 
 def MergeComposite(pattern_table: Any) -> Pass:  # noqa: N802
     """Makes a call of a function, with the attribute Composite, of what fits a pattern of a table [(name, pattern[, check])]."""
-    return _passes.MergeComposite(pattern_table)
+    return typed(_passes.MergeComposite(pattern_table))
 
 
 def AnnotateTarget(targets: Any, include_non_call_ops: bool = True) -> Pass:  # noqa: N802
     """Annotates calls whose operator has an attribute ``target.NAME`` that says so, and calls of functions ``Composite="NAME.…"``."""
-    return _passes.AnnotateTarget([targets] if isinstance(targets, str) else [str(target) for target in targets], include_non_call_ops,
-                                  lookup=lambda op, key: op.get_attr(key))
+    names = [targets] if isinstance(targets, str) else [str(target) for target in targets]
+    return typed(_passes.AnnotateTarget(names, include_non_call_ops, lookup=lambda op, key: op.get_attr(key)))
 
 
 def MergeCompilerRegions() -> Pass:  # noqa: N802
     """Makes regions of one target one, where no cycle results."""
-    return _passes.create("MergeCompilerRegions")
+    return create("MergeCompilerRegions")
 
 
 def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pass:  # noqa: N802
     """Makes regions global functions, and has ``relay.ext.NAME.optimize``, where a script registered it, change each of them."""
-    plain = _passes.create("PartitionGraph", mod_name=mod_name, bind_constants=bind_constants)
+    plain = create("PartitionGraph", mod_name=mod_name, bind_constants=bind_constants)
 
     def partition(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
         from ...runtime.registry import get_global_func
@@ -337,28 +340,27 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
             optimize = get_global_func(f"relay.ext.{function.attrs['Compiler']}.optimize", allow_missing=True)
             if optimize is None:
                 continue
-            alone = optimize(_passes.create("InferType")(module_of(function)))
+            alone = optimize(create("InferType")(module_of(function)))
             made = made.copy()
             made[name] = alone["main"].with_attr(dict(function.attrs.items()))
         return made
 
-    result: Pass = _passes.module_pass(partition, opt_level=0, name="PartitionGraph", required=["InferType"], typed=True)
-    return result
+    return typed(_passes.module_pass(partition, opt_level=0, name="PartitionGraph", required=["InferType"], typed=True))
 
 
 def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "") -> Pass:  # noqa: N802
     """Makes inner functions of code generators global ones, called as their global_symbol."""
-    return _passes.create("OutlineCompilerFunctionsWithExistingGlobalSymbols", compiler_filter=compiler_filter)
+    return create("OutlineCompilerFunctionsWithExistingGlobalSymbols", compiler_filter=compiler_filter)
 
 
 def MarkCompilerFunctionsAsExtern(compiler_filter: str = "") -> Pass:  # noqa: N802
     """Gives functions of code generators the one attribute Extern."""
-    return _passes.create("MarkCompilerFunctionsAsExtern", compiler_filter=compiler_filter)
+    return create("MarkCompilerFunctionsAsExtern", compiler_filter=compiler_filter)
 
 
 def InlineCompilerFunctionsBoundTo(global_vars: Any) -> Pass:  # noqa: N802
     """Puts the bodies of these functions of code generators back in the place of their calls."""
-    return _passes.InlineCompilerFunctionsBoundTo(list(global_vars))
+    return typed(_passes.InlineCompilerFunctionsBoundTo(list(global_vars)))
 
 
 def PlanDevices(config: Any) -> Pass:  # noqa: N802
@@ -368,7 +370,7 @@ def PlanDevices(config: Any) -> Pass:  # noqa: N802
         if not isinstance(config, (str, Target)):
             raise TypeError(f"PlanDevices: config is made by tvm.target.make_compilation_config, and is not {config!r}")
         Target.machine_of(config)
-    return _passes.create("PlanDevices")
+    return create("PlanDevices")
 
 
 def InferTypeLocal(expr: Any) -> Any:  # noqa: N802
@@ -388,7 +390,7 @@ def FoldConstantExpr(expr: Any, mod: _relay.IRModule, fold_qnn: bool = False) ->
 
 def ToANormalFormExpr(e: Any) -> Any:  # noqa: N802
     """An expression with a let for every intermediate value."""
-    made = _passes.create("ToANormalForm")(module_of(e))["main"]
+    made = create("ToANormalForm")(module_of(e))["main"]
     return made if isinstance(e, _relay.Function) else made.body
 
 suffixes = submodule(__name__, "suffixes", SUFFIX_STRING=_origins.SUFFIX_STRING, tag_suffixes=_origins.tag_suffixes)

@@ -1,0 +1,101 @@
+"""Virtual devices, settings of builds, kinds of targets, and what the debug executor knows of a graph."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+from tvm.contrib.debugger import debug_executor
+from tvm.contrib.debugger.debug_result import DebugResult
+
+
+def test_devices_of_calls_are_virtual_devices():
+    x = relay.var("x", shape=(2,))
+    device = relay.annotation.on_device(x, "cuda").attrs.virtual_device
+    assert (device.device_type_int, device.virtual_device_id, device.target, device.memory_scope) == (2, 0, None, "")
+    assert device == "cuda(0)" and isinstance(device, tvm.target.VirtualDevice)
+    copy = relay.op.device_copy(x, tvm.cuda(1), tvm.target.VirtualDevice(tvm.cpu(0)))
+    assert copy.attrs.src_virtual_device.virtual_device_id == 1 and copy.attrs.dst_virtual_device.device_type == 1
+    assert relay.op.annotation.on_device is relay.annotation.on_device and relay.device_copy is relay.op.device_copy
+    for call in (lambda: relay.annotation.on_device(x, "bogus"), lambda: relay.device_copy(x, "bogus", "cpu")):
+        with pytest.raises(ValueError, match="no device type is called 'bogus'"):
+            call()
+
+
+def test_virtual_devices_compare_by_what_they_say():
+    make = tvm.target.VirtualDevice
+    assert make(tvm.cpu(1), "llvm", "global") == make(tvm.cpu(1), tvm.target.Target("llvm"), "global") != make(tvm.cpu(1), "llvm")
+    assert tvm.ir.structural_equal(make(tvm.cpu()), make(tvm.cpu())) and not tvm.ir.structural_equal(make(tvm.cpu()), make(tvm.cpu(1)))
+    assert tvm.ir.structural_hash(make(tvm.cpu())) == tvm.ir.structural_hash(make(tvm.cpu()))
+    assert tvm.ir.structural_equal({"t": tvm.target.Target("llvm")}, {"t": tvm.target.Target("llvm")})
+    assert repr(make(tvm.cpu(1), "llvm")) == "VirtualDevice(device_type=1, virtual_device_id=1, target=llvm)"
+    with pytest.raises(TypeError, match="object is not part of a program"):
+        tvm.ir.structural_equal(object(), object())
+
+
+def test_settings_of_a_build():
+    config = tvm.target.make_compilation_config(tvm.transform.PassContext(), tvm.target.Target("llvm"))
+    assert [target.kind.name for target in config.primitive_targets] == ["llvm"] and config.optional_homogeneous_target == tvm.target.Target("llvm")
+    assert config.default_primitive_virtual_device.device_type == config.host_virtual_device.device_type == 1
+    assert config.host_target.kind.name == "llvm"
+    several = tvm.target.make_compilation_config(tvm.transform.PassContext(), ["llvm", "cuda"])
+    assert len(several.primitive_targets) == 2 and several.optional_homogeneous_target is None
+
+
+def test_options_of_kinds():
+    kind = tvm.target.target.TargetKind
+    assert "mcpu" in kind.options_from_name("llvm") and tvm.target.Target("llvm").kind.options == kind.options_from_name("llvm")
+    with pytest.raises(ValueError, match="no target kind is called 'bogus'"):
+        kind.options_from_name("bogus")
+
+
+def built():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    mod = tvm.IRModule.from_expr(relay.Function([x, w], relay.exp(relay.nn.dense(x, w))))
+    return relay.build(mod, "llvm", params={"w": np.ones((4, 3), "float32")})
+
+
+def test_functions_of_what_build_gives():
+    lib = built()
+    assert lib.type_key == "GraphExecutorFactory" and lib["get_graph_json"]() == lib.get_graph_json() and lib["get_graph_params"]() == {}
+    for create in (graph_executor.create, debug_executor.create):
+        with pytest.raises(ValueError, match="a graph is text of JSON, not int"):
+            create(123, lib.get_lib(), tvm.cpu())
+
+
+def test_parameters_are_shared():
+    lib, zeros = built(), relay.save_param_dict({"w": np.zeros((4, 3), "float32")})
+    first, second = (graph_executor.GraphModule(lib["default"](tvm.cpu())) for _ in range(2))
+    first.load_params(zeros)
+    second.share_params(first, zeros)
+    second.run(x=np.ones((2, 3), "float32"))
+    np.testing.assert_array_equal(second.get_output(0).numpy(), np.ones((2, 4), "float32"))
+
+
+def test_the_graph_of_a_debug_executor(tmp_path, capsys):
+    lib = built()
+    module = debug_executor.create(lib.get_graph_json(), lib.get_lib(), tvm.cpu(), str(tmp_path))
+    datum = module.debug_datum
+    nodes = datum.get_graph_nodes()
+    assert [node["op"] for node in nodes] == ["param", "param", "tvmgen_default_fused_nn_dense_exp"]
+    assert nodes[2]["inputs"] == ["x", "p0"] and nodes[2]["shape"] == [2, 4] and nodes[2]["attrs"]["T"] == "type: float32"
+    assert datum.get_graph_node_shapes() == [[2, 3], [4, 3], [2, 4]] and datum.get_graph_node_dtypes() == ["float32"] * 3
+    assert [datum.get_graph_node_output_num(node) for node in nodes] == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="did not run yet"):
+        datum.display_debug_result()
+    module.run(x=np.zeros((2, 3), "float32"))
+    np.testing.assert_array_equal(datum.get_output_tensors()["output_0"].numpy(), np.ones((2, 4), "float32"))
+    datum.display_debug_result()
+    assert "fused_nn_dense_exp" in capsys.readouterr().out
+    (tmp_path / "_tvmdbg_device_CPU_0" / "output_tensors.params").unlink()
+    datum.dump_output_tensor()
+    datum.dump_graph_json({"nodes": []})
+    assert (tmp_path / "_tvmdbg_device_CPU_0" / "output_tensors.params").exists()
+    with pytest.raises(RuntimeError, match="no dump_root"):
+        DebugResult(lib.get_graph_json(), None).dump_output_tensor()
+
+
+def test_reports_name_kernels_as_tvm_does():
+    module = debug_executor.create(built().get_graph_json(), built().get_lib(), tvm.cpu())
+    report = module.profile(x=np.zeros((2, 3), "float32"))
+    assert "fused_nn_dense_exp" in str(report) and "Hash" in report.csv().splitlines()[0]
