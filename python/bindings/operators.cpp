@@ -121,7 +121,9 @@ void bind_operators(nb::module_& m) {
           outputs.append(nb::make_tuple(nb::cast(output.name), output.doc));
         info["inputs"] = inputs;
         info["outputs"] = outputs;
-        if (const AttrsSchema* schema = op->attrs_schema()) {
+        const AttrsSchema* schema = op->attrs_schema();
+        info["attrs_type"] = schema == nullptr ? "" : schema->name.str();
+        if (schema != nullptr) {
           for (size_t i = 0; i < schema->fields.size(); ++i) attrs.append(attr_info(*schema, i));
         }
         info["attrs"] = attrs;

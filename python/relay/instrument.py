@@ -26,6 +26,13 @@ Write = Callable[[str], Any]
 _METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
 
 
+class _ClassName:
+    """The name of an object's class, unless the object has a name of its own."""
+
+    def __get__(self, instance: Any, owner: type) -> str:
+        return owner.__name__
+
+
 class PassInstrument(abc.ABC):
     """Base of instruments written in Python. Define what is wanted of
 
@@ -36,9 +43,7 @@ class PassInstrument(abc.ABC):
     What one of them raises ends the pass and comes out as it is.
     """
 
-    @property
-    def name(self) -> str:
-        return type(self).__name__
+    name = _ClassName()
 
 
 def pass_instrument(pi_cls: type | None = None) -> Any:
@@ -51,7 +56,7 @@ def pass_instrument(pi_cls: type | None = None) -> Any:
             raise TypeError(f"class {cls.__name__} has none of the methods {', '.join(_METHODS)}")
         PassInstrument.register(cls)
         if not hasattr(cls, "name"):
-            setattr(cls, "name", PassInstrument.name)
+            setattr(cls, "name", _ClassName())
         return cls
 
     return decorate if pi_cls is None else decorate(pi_cls)

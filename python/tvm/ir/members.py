@@ -63,6 +63,11 @@ def _asnumpy(self: NDArray) -> Any:
     return self.numpy()
 
 
+def _array_text(self: NDArray) -> str:
+    """Shape, device and elements."""
+    return f"<tvm.nd.NDArray shape={tuple(self.shape)}, {_device(self)}>\n{self.numpy()!r}"
+
+
 def _getitem(self: NDArray, index: Any) -> Any:
     from ..runtime.ndarray import array
 
@@ -327,7 +332,7 @@ def install() -> None:
     setattr(_relay.IRModule, "with_attrs", _with_module_attr)
     setattr(_relay.IRModule, "without_attr", _without_module_attr)
     for name, member in {
-        "asnumpy": _asnumpy, "__getitem__": _getitem, "__setitem__": _setitem, "copyfrom": _copyfrom, "copyto": _copyto,
+        "__repr__": _array_text, "__str__": lambda self: str(self.numpy()), "asnumpy": _asnumpy, "__getitem__": _getitem, "__setitem__": _setitem, "copyfrom": _copyfrom, "copyto": _copyto,
         "device": property(_device), "ctx": property(_device),
     }.items():  # fmt: skip
         setattr(NDArray, name, member)

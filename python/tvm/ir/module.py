@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import relay as _relay
@@ -47,6 +48,26 @@ _raw_setitem = Base.__setitem__
 _raw_getitem = Base.__getitem__
 
 
+class UnknownNameError(KeyError, ValueError):
+    """A module has nothing of a name: a KeyError, as for other containers, and a ValueError, as in TVM."""
+
+    __str__ = ValueError.__str__
+
+
+def _by_name(find: Any) -> Any:
+    """A method that finds something by its name, with TVM's error."""
+
+    @functools.wraps(find)
+    def found(self: Base, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return find(self, *args, **kwargs)
+        except KeyError as error:
+            raise UnknownNameError(*error.args) from None
+
+    return found
+
+
+@_by_name
 def _getitem(self: Base, var: Any) -> Any:
     if isinstance(var, _relay.GlobalTypeVar):
         return self.type_data(var.name_hint)
@@ -81,6 +102,8 @@ setattr(Base, "_import", _import)
 setattr(Base, "_add", _add)
 setattr(Base, "__setitem__", _setitem)
 setattr(Base, "__getitem__", _getitem)
+for _name in ("get_global_var", "get_global_type_var", "get_type"):
+    setattr(Base, _name, _by_name(getattr(Base, _name)))
 
 __all__ = ["IRModule", "from_expr"]
 

@@ -81,9 +81,12 @@ class PassContext(_passes.PassContext):
 
     @staticmethod
     def list_configs() -> dict[Any, Any]:
-        """Type, default and documentation of every key of `config`."""
-        return _passes.PassContext.list_configs()
+        """Type, by TVM's name, default and documentation of every key of `config`."""
+        own = _passes.PassContext.list_configs()
+        return {key: {**facts, "type": _TYPES.get(facts["type"], facts["type"])} for key, facts in own.items()}
 
+
+_TYPES = {"int": "IntImm", "bool": "IntImm", "float": "FloatImm", "str": "runtime.String"}
 
 # Overrides by `override_instruments` in this thread: contexts, and those that stand in for them with other instruments.
 _overrides = threading.local()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 __all__ = ["ADT", "Array", "Map", "ShapeTuple", "String", "tuple_object"]
@@ -69,4 +70,4 @@ class Array(list[Any], metaclass=_Kept):
 class Map(dict[Any, Any], metaclass=_Kept):
     """A dictionary; keys may be nodes, which compare as they do everywhere. Each dictionary is an instance of it."""
 
-    kinds = (dict,)
+    kinds = (dict, MappingProxyType)

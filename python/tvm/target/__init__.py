@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import threading
@@ -59,6 +60,8 @@ class Target:
             if isinstance(target, str) and "/" in self._kind:
                 _tags.options_of(self._kind)
             raise ValueError(f"no target kind is called {self._kind!r}: programs are compiled for CPUs, target llvm")
+        if self._kind == "llvm":
+            _require_known(self._attrs)
         for name in ("keys", "mattr", "libs"):
             _words(name, self._attrs.get(name, ""))
         try:
@@ -274,6 +277,14 @@ def _words(option: str, value: Any) -> list[str]:
     raise ValueError(f"{option} of a target is text or a list of texts, not {value!r}")
 
 
+def _require_known(options: Mapping[str, Any]) -> None:
+    """Raises ValueError for an option that no target of a CPU has had in any release."""
+    for key in options:
+        if key not in _OPTIONS and key not in _OLD_OPTIONS:
+            near = difflib.get_close_matches(str(key), [*_OPTIONS, *_OLD_OPTIONS], 1)
+            raise ValueError(f"targets llvm have no option {key!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
 def _by_device(target: Any) -> bool:
     """True for targets by device, unlike one target as a dictionary."""
     return isinstance(target, Mapping) and "kind" not in target and "tag" not in target
@@ -301,8 +312,12 @@ _KINDS = {
 _OPTIONS = {
     "keys": "Array", "device": "runtime.String", "model": "runtime.String", "libs": "Array", "tag": "runtime.String", "host": "Target", "from_device": "IntImm",
     "mattr": "Array", "mcpu": "runtime.String", "mtriple": "runtime.String", "mfloat-abi": "runtime.String", "mabi": "runtime.String", "num-cores": "IntImm",
-    "fast-math": "IntImm", "opt-level": "IntImm", "vector-width": "IntImm",
+    "fast-math": "IntImm", "opt-level": "IntImm", "vector-width": "IntImm", "fast-math-nnan": "IntImm", "fast-math-ninf": "IntImm", "fast-math-nsz": "IntImm",
+    "fast-math-arcp": "IntImm", "fast-math-contract": "IntImm", "fast-math-reassoc": "IntImm", "cl-opt": "Array", "jit": "runtime.String",
+    "max_num_threads": "IntImm", "thread_warp_size": "IntImm",
 }  # fmt: skip
+# Those of older releases, which builds take by other ways since.
+_OLD_OPTIONS = {"system-lib", "runtime", "link-params", "interface-api", "unpacked-api", "executor", "workspace-byte-alignment", "constants-byte-alignment", "march", "target"}
 
 
 class TargetKind:

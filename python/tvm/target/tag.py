@@ -12,6 +12,10 @@ __all__ = ["list_tags", "register_tag"]
 
 # Makers whose products have names: what a product is, beside its name.
 _MAKERS: dict[str, dict[str, Any]] = {"nvidia": {"kind": "cuda"}, "raspberry-pi": {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "device": "arm_cpu"}}
+_PRODUCTS = (
+    "raspberry-pi/3b-aarch64", "raspberry-pi/4b-aarch64", "nvidia/jetson-nano", "nvidia/jetson-tx2", "nvidia/jetson-agx-xavier", "nvidia/geforce-rtx-3090",
+    "nvidia/nvidia-a100", "nvidia/nvidia-v100", "nvidia/tesla-t4", "nvidia/nvidia-h100",
+)  # fmt: skip
 _registered: dict[str, dict[str, Any]] = {}
 
 
@@ -43,7 +47,7 @@ def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -
 
 
 def list_tags() -> dict[str, Target] | None:
-    """The targets that were registered, by their names."""
+    """The targets that have names, by these: those that were registered, and some products of makers that are known."""
     from . import Target
 
-    return {name: Target({"tag": name}) for name in _registered}
+    return {name: Target({"tag": name}) for name in [*_PRODUCTS, *_registered]}

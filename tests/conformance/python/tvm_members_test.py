@@ -266,7 +266,7 @@ def test_names_of_names(monkeypatch):
     assert tvm.target.register_tag("own/pi", {"tag": "own/pi", "num-cores": 2}, override=True).attrs["num-cores"] == 2
     with pytest.raises(ValueError, match="no target is called 'own/none'"):
         tvm.target.register_tag("own/x", {"tag": "own/none"})
-    assert list(tvm.target.list_tags()) == ["own/pi"] and tvm.target.Target("own/pi").keys == ["arm_cpu", "cpu"]
+    assert list(tvm.target.list_tags())[-1] == "own/pi" and tvm.target.Target("own/pi").keys == ["arm_cpu", "cpu"]
     with pytest.raises(ValueError, match="no target is called 'own/none': register_tag"):
         tvm.target.Target("own/none")
     with pytest.raises(ValueError, match="no target is called 'own/none': register_tag"):

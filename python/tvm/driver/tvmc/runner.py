@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import relay as _relay
 
 from ... import _absent
 from ...runtime.ndarray import device as device_of
@@ -44,6 +45,8 @@ def close_shapes(shape_dict: Mapping[str, Any], inputs: Mapping[str, Any], wante
     Raises TVMCException for shapes of `wanted` that do not fit.
     """
     decided: dict[str, int] = {}
+    # Extents that are not known, which the text of shapes has as -1, are open.
+    wanted = {name: [-1 if isinstance(extent, _relay.Dim) else extent for extent in extents] for name, extents in wanted.items()}
     for name, extents in wanted.items():
         if name not in shape_dict:
             raise TVMCException(f"the model has no input {name!r}; it has {', '.join(shape_dict) or 'none'}")
