@@ -136,7 +136,8 @@ void bind_exprs(nb::module_& m) {
           [](const Expr& self) {
             if (self.type() == nullptr)
               throw nb::value_error(
-                  "this expression has no type yet: run InferType, or relay.check");
+                  "this expression has no type yet: checked_type is there after InferType, or "
+                  "relay.check");
             return TypeRef(self.type());
           },
           "The type that inference found. Raises ValueError before there is one.")

@@ -8,6 +8,7 @@ import numpy as np
 import relay as _relay
 from relay import NDArray
 
+from .._errors import UnknownInputError
 from ..runtime.container import ADT
 from ..runtime.module import BenchmarkResult, Module, measure
 from ..runtime.ndarray import array, require_cpu
@@ -38,7 +39,7 @@ class GraphModule:
     def _at(self, key: Any) -> int:
         if isinstance(key, str):
             if key not in self._names:
-                raise ValueError(
+                raise UnknownInputError(
                     f"the program has no input {key!r}; it has {', '.join(self._names) or 'none'}"
                     + ("" if self._weights else ". What was given as params when it was built is a constant of it")
                 )

@@ -102,10 +102,18 @@ def save_json(node: Any) -> str:
     from ..target import Target
 
     if isinstance(node, _relay.IRModule):
-        return json.dumps({"format": _FORMAT, "module": node.astext()})
+        return json.dumps({"format": _FORMAT, "module": node.astext(show_types=False), "typed": _is_typed(node)})
     if isinstance(node, Target):
         return json.dumps({"format": _FORMAT, "target": node.export()}, default=_plain)
     return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
+
+
+def _is_typed(module: _relay.IRModule) -> bool:
+    """True if every function has a type."""
+    try:
+        return all(module[name].checked_type is not None for name in module.function_names)
+    except ValueError:
+        return False
 
 
 def _plain(value: Any) -> Any:
@@ -162,7 +170,8 @@ def load_json(json_str: str) -> Any:
         except ValueError as error:
             raise _relay.RelayError(f"the document is damaged: {error}") from None
     if "module" in document:
-        return _relay.parse(document["module"], "json")
+        module = _relay.parse(document["module"], "json")
+        return _relay.transform.create("InferType")(module) if document.get("typed") is True else module
     try:
         return _Unpickler(io.BytesIO(b64decode(document["pickle"]))).load()
     except _relay.RelayError:

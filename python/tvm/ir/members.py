@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import relay as _relay
@@ -276,17 +277,50 @@ def _get_str(self: Attrs, key: str) -> str:
     return str(_attr(self, key))
 
 
-_raw_attr = Attrs.__getattr__
+def _as_node(key: str, found: Any) -> Any:
+    """The value of an attribute with the members that TVM's nodes have: integers a `value`, devices those of virtual devices."""
+    from .. import tir
 
-
-def _attr_with_device(self: Attrs, key: str) -> Any:
-    """An attribute; devices have the members of virtual devices, too."""
-    found = _raw_attr(self, key)
     if isinstance(found, str) and found and key.endswith("virtual_device"):
         from ..target.virtual_device import NamedDevice
 
         return NamedDevice(found)
+    return tir.numbered(found)
+
+
+def _with_nodes(find: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of attributes that gives the value of a key, as a node."""
+
+    @functools.wraps(find)
+    def found(self: Attrs, key: str, *otherwise: Any) -> Any:
+        return _as_node(key, find(self, key, *otherwise))
+
     return found
+
+
+_raw_items = Attrs.items
+
+
+def _items(self: Attrs) -> list[tuple[str, Any]]:
+    """The names and values, in order of declaration."""
+    return [(key, _as_node(key, value)) for key, value in _raw_items(self)]
+
+
+class AttrFieldInfo(NamedTuple):
+    """A field of attributes."""
+
+    name: str
+    type_info: str
+    description: str
+
+
+def _field_infos(self: Attrs) -> list[AttrFieldInfo]:
+    """What the fields of an operator's attributes are; none for those of functions."""
+    for name in _core.op_names():
+        facts = _core.op_info(name)
+        if facts["attrs_type"] == self.type_key:
+            return [AttrFieldInfo(field["name"], field["type"], field["doc"]) for field in facts["attrs"]]
+    return []
 
 
 def _show(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -309,7 +343,10 @@ def install() -> None:
     setattr(Dim, "same_as", _same_term)
     for name, getter in {"get_int": _get_int, "get_int_tuple": _get_int_tuple, "get_str": _get_str}.items():
         setattr(Attrs, name, getter)
-    setattr(Attrs, "__getattr__", _attr_with_device)
+    for name in ("__getattr__", "__getitem__", "get"):
+        setattr(Attrs, name, _with_nodes(getattr(Attrs, name)))
+    setattr(Attrs, "items", _items)
+    setattr(Attrs, "list_field_info", _field_infos)
     setattr(_relay.Function, "ret_type", property(_result_type))
     setattr(_relay.Var, "type_annotation", property(_annotation))
     setattr(_relay.Call, "type_args", property(type_args))

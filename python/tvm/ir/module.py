@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import relay as _relay
 from relay import Function, GlobalVar, TypeData
 
+from .._errors import UnknownNameError
 from .binders import apart, apart_in
 
 Base = _relay.IRModule
@@ -46,12 +47,6 @@ def _setitem(self: Base, var: Any, val: Any) -> None:
 
 _raw_setitem = Base.__setitem__
 _raw_getitem = Base.__getitem__
-
-
-class UnknownNameError(KeyError, ValueError):
-    """A module has nothing of a name: a KeyError, as for other containers, and a ValueError, as in TVM."""
-
-    __str__ = ValueError.__str__
 
 
 def _by_name(find: Any) -> Any:

@@ -11,6 +11,7 @@ from relay import Executable, Expr, Function, IRModule
 from relay import transform as _passes
 
 from .._absent import missing_property
+from .._errors import UnknownInputError, WrongKindError
 from .._ffi.runtime_ctypes import DataType
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
@@ -23,6 +24,15 @@ from .qnn.rounding import settled
 GraphExecutor = AotExecutor = Compiled
 
 __all__ = ["AotExecutor", "BuildModule", "GraphExecutor", "bind_params_by_name", "build", "build_config", "create_executor", "optimize"]
+
+
+def _module(given: Any) -> IRModule:
+    """A module of what builds take: a module, or a function or another expression. Raises WrongKindError."""
+    if isinstance(given, IRModule):
+        return given
+    if not isinstance(given, (Expr, _relay.TupleWrapper)):
+        raise WrongKindError(f"a build takes an IRModule or a function, not {type(given).__name__}")
+    return module_of(given)
 
 
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
@@ -48,13 +58,14 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
 
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
-    """The module after the standard passes of the current context's level, and the parameters."""
-    module = settled(mod if isinstance(mod, IRModule) else module_of(mod))
+    """The module after the standard passes of the current context's level, its operators in kernels, and the parameters."""
+    module = settled(_module(mod))
     if params:
         module = module.copy()
         module["main"] = bind_params_by_name(module["main"], params)
     context = _passes.PassContext.current()
-    return _relay._core.standard_pipeline(min(context.opt_level, 4), context.required_pass)(module), dict(params or {})
+    module = _relay._core.standard_pipeline(min(context.opt_level, 4), context.required_pass)(module)
+    return _passes.Sequential([_passes.FuseOps(), _passes.InferType()])(module), dict(params or {})
 
 
 class Weights:
@@ -221,7 +232,7 @@ def build(
         raise NotImplementedError("build with memory pools: the program plans its own memory")
     if runtime is not None and runtime.name != "cpp":
         raise NotImplementedError(f"build with the runtime {runtime.name}: programs run in Python and C++, not on microcontrollers")
-    mod = ir_mod if isinstance(ir_mod, IRModule) else module_of(ir_mod)
+    mod = _module(ir_mod)
     return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
 
 
@@ -271,7 +282,7 @@ def create_executor(
     Target.machine_of(target)
     classes = {"debug": Interpreter, "graph": Compiled, "vm": Compiled, "aot": Compiled}
     if kind not in classes:
-        raise ValueError(f"no executor is called {kind!r}: there are debug, graph, vm and aot")
+        raise UnknownInputError(f"no executor is called {kind!r}: there are debug, graph, vm and aot")
     if isinstance(mod, Expr):
         raise TypeError("the executor wants a module: IRModule.from_expr makes one")
     return classes[kind](mod, device, target, params)

@@ -25,16 +25,20 @@ __all__ = [
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Python's values as they are held inside nodes: lists and dictionaries of nodes stay such, everything else is itself.
+    """Python's values as they are held inside nodes: lists and dictionaries of nodes stay such, integers have a `value`, everything else is
+    itself.
 
     Nothing has to be converted here: all functions take Python's own values.
     """
+    from .. import tir
     from ..ir.container import Array, Map
 
     if isinstance(value, (list, tuple)):
         return Array(convert(item) for item in value)
     if isinstance(value, dict):
         return Map((convert(key), convert(item)) for key, item in value.items())
+    if isinstance(value, int) and not isinstance(value, bool):
+        return tir.numbered(value)
     return String(value) if isinstance(value, str) else value
 
 

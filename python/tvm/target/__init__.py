@@ -64,6 +64,10 @@ class Target:
             _require_known(self._attrs)
         for name in ("keys", "mattr", "libs"):
             _words(name, self._attrs.get(name, ""))
+        if "keys" in self._attrs:  # words that follow from the rest, as exported targets have them, say nothing
+            given = self._attrs.pop("keys")
+            if _words("keys", given) != self.keys:
+                self._attrs["keys"] = given
         try:
             self.host = Target(host) if host is not None else None
         except RecursionError:

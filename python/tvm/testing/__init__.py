@@ -205,6 +205,11 @@ def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
         raise ValueError(f"{lhs} and {rhs} are not equal")
 
 
+def echo(x: Any) -> Any:
+    """What it is given."""
+    return x
+
+
 def identity_after(x: Any, sleep: float) -> Any:
     """Its argument, after some seconds."""
     import time

@@ -74,6 +74,15 @@ class IntImm(int):
         return isinstance(other, int) and int(self) == int(other)
 
 
+def numbered(value: _AnyType) -> _AnyType:
+    """A value of attributes or containers, whose integers, also those of lists and dictionaries, have a `value`."""
+    if type(value) is int:
+        return IntImm("int32" if -(2**31) <= value < 2**31 else "int64", value)
+    if type(value) in (list, tuple):
+        return type(value)(numbered(item) for item in value)
+    return {key: numbered(item) for key, item in value.items()} if type(value) is dict else value
+
+
 def _extent(value: int) -> IntImm:
     return IntImm("int32" if value < 2**31 else "int64", value)
 

@@ -37,7 +37,7 @@ class TVMCModel:
         """Writes the module and the parameters into a folder."""
         folder = Path(model_path)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "relay.rly").write_text(self.mod.astext(), encoding="utf-8")
+        (folder / "relay.rly").write_text(self.mod.astext(show_types=False), encoding="utf-8")
         (folder / "relay.params").write_bytes(save_param_dict(self.params))
 
     def load(self, model_path: str) -> None:

@@ -12,7 +12,7 @@ from relay.op.tensor import *  # noqa: F403
 
 from ... import _absent
 from .. import dyn as dyn
-from . import annotation as annotation, contrib as contrib, image as image, nn as nn, op as op, random as random, vision as vision
+from . import annotation as annotation, contrib as contrib, image as image, nn as nn, op as op, op_attrs as op_attrs, random as random, vision as vision
 from .annotation import device_copy as device_copy
 from .op import (
     OpPattern as OpPattern, debug as debug, get as get, register as register, register_alter_op_layout as register_alter_op_layout,

@@ -1,0 +1,17 @@
+"""Exceptions that are of two classes: the one that says best what is wrong, and the one that TVM raises there."""
+
+from __future__ import annotations
+
+
+class UnknownNameError(KeyError, ValueError):
+    """A container has nothing of a name."""
+
+    __str__ = ValueError.__str__
+
+
+class UnknownInputError(ValueError, RuntimeError):
+    """A program has no input, or the package no executor, of a name."""
+
+
+class WrongKindError(TypeError, ValueError):
+    """A value of another kind than is needed."""
