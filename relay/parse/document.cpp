@@ -82,94 +82,119 @@ struct Document::Measures {
   }
 };
 
-std::string Document::print(size_t width) const {
-  const Measures measures(ops_);
-  std::string out;
-  std::vector<bool> broken{true};  // of the groups and blocks around
-  std::vector<size_t> indents{0};
-  size_t column = 0;
-  bool fresh = true;  // nothing stands on the line yet
-  auto new_line = [&](bool empty) {
-    if (!fresh) out += '\n';
-    if (empty && !out.empty() && !out.ends_with("\n\n")) out += '\n';
-    fresh = true;
-    column = 0;
-  };
+// The text while its lines are laid out.
+class Document::Lines {
+ public:
+  Lines(const std::vector<Op>& ops, size_t width) : ops_(ops), width_(width), measures_(ops) {}
+
+  std::string run() {
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      if (is_break(ops_[i].kind) && ops_[i].kind != Kind::kEndBlock) {
+        pause(i);
+      } else if (ops_[i].kind == Kind::kText) {
+        text(ops_[i].text);
+      } else {
+        nest(i);
+      }
+    }
+    if (!fresh_) out_ += '\n';
+    return std::move(out_);
+  }
+
+ private:
+  void new_line(bool empty) {
+    if (!fresh_) out_ += '\n';
+    if (empty && !out_.empty() && !out_.ends_with("\n\n")) out_ += '\n';
+    fresh_ = true;
+    column_ = 0;
+  }
+
+  void space() {
+    if (fresh_) return;
+    out_ += ' ';
+    ++column_;
+  }
+
   // Where blocks stand in a group, the text before the first and after the last has to fit.
-  auto fits = [&](size_t begin) {
+  bool fits(size_t begin) const {
     const size_t end = ops_[begin].end;
-    const size_t at = fresh ? indents.back() : column;
-    const size_t hard = measures.next_hard[begin];
+    const size_t at = fresh_ ? indents_.back() : column_;
+    const size_t hard = measures_.next_hard[begin];
     if (hard >= end)
-      return at + measures.before[end] - measures.before[begin] + measures.tail[end] <= width;
-    const size_t last = measures.last_hard[end];
-    return at + measures.before[hard] - measures.before[begin] <= width &&
-           indents.back() + measures.before[end] - measures.before[last] + measures.tail[end] <=
-               width;
-  };
-  for (size_t i = 0; i < ops_.size(); ++i) {
-    const Op& op = ops_[i];
-    switch (op.kind) {
-      case Kind::kText:
-        if (fresh && !op.text.empty()) {
-          if (op.text == " ") break;
-          out.append(indents.back(), ' ');
-          column = indents.back();
-          fresh = false;
-        }
-        out += op.text;
-        if (size_t line = op.text.rfind('\n'); line != op.text.npos) {
-          column = count_columns(op.text.substr(line + 1));
-        } else {
-          column += count_columns(op.text);
-        }
-        break;
-      case Kind::kLine:
-      case Kind::kSoft:
-        if (broken.back()) {
-          new_line(false);
-        } else if (op.kind == Kind::kLine && !fresh) {
-          out += ' ';
-          ++column;
-        }
-        break;
-      case Kind::kFill:
-        if (broken.back() && column + 1 + measures.tail[i + 1] > width) {
-          new_line(false);
-        } else if (!fresh) {
-          out += ' ';
-          ++column;
-        }
-        break;
-      case Kind::kHard:
-      case Kind::kBlank:
-        new_line(op.kind == Kind::kBlank);
-        break;
-      case Kind::kBeginGroup:
-        broken.push_back(op.broken || (broken.back() && !fits(i)));
-        break;
-      case Kind::kBeginBlock:
-        broken.push_back(true);
-        indents.push_back(indents.back() + kIndent);
-        break;
-      case Kind::kEndBlock:
-        indents.pop_back();
-        broken.pop_back();
-        new_line(false);
-        break;
-      case Kind::kEndGroup:
-        broken.pop_back();
-        break;
-      case Kind::kBeginIndent:
-        indents.push_back(indents.back() + (broken.back() ? kIndent : 0));
-        break;
-      case Kind::kEndIndent:
-        indents.pop_back();
-        break;
+      return at + measures_.before[end] - measures_.before[begin] + measures_.tail[end] <= width_;
+    const size_t last = measures_.last_hard[end];
+    return at + measures_.before[hard] - measures_.before[begin] <= width_ &&
+           indents_.back() + measures_.before[end] - measures_.before[last] + measures_.tail[end] <=
+               width_;
+  }
+
+  void text(std::string_view text) {
+    if (fresh_ && !text.empty()) {
+      if (text == " ") return;
+      out_.append(indents_.back(), ' ');
+      column_ = indents_.back();
+      fresh_ = false;
+    }
+    out_ += text;
+    if (size_t line = text.rfind('\n'); line != text.npos) {
+      column_ = count_columns(text.substr(line + 1));
+    } else {
+      column_ += count_columns(text);
     }
   }
-  if (!fresh) out += '\n';
-  return out;
-}
+
+  // A line break, or what stands for it.
+  void pause(size_t i) {
+    switch (ops_[i].kind) {
+      case Kind::kLine:
+        return broken_.back() ? new_line(false) : space();
+      case Kind::kSoft:
+        if (broken_.back()) new_line(false);
+        return;
+      case Kind::kFill:
+        return broken_.back() && column_ + 1 + measures_.tail[i + 1] > width_ ? new_line(false)
+                                                                              : space();
+      default:
+        new_line(ops_[i].kind == Kind::kBlank);
+    }
+  }
+
+  // The begin or the end of a group, a block or an indent.
+  void nest(size_t i) {
+    switch (ops_[i].kind) {
+      case Kind::kBeginGroup:
+        broken_.push_back(ops_[i].broken || (broken_.back() && !fits(i)));
+        return;
+      case Kind::kBeginBlock:
+        broken_.push_back(true);
+        indents_.push_back(indents_.back() + kIndent);
+        return;
+      case Kind::kEndBlock:
+        indents_.pop_back();
+        broken_.pop_back();
+        new_line(false);
+        return;
+      case Kind::kEndGroup:
+        broken_.pop_back();
+        return;
+      case Kind::kBeginIndent:
+        indents_.push_back(indents_.back() + (broken_.back() ? kIndent : 0));
+        return;
+      default:
+        indents_.pop_back();
+    }
+  }
+
+  const std::vector<Op>& ops_;
+  const size_t width_;
+  const Measures measures_;
+  std::string out_;
+  std::vector<bool> broken_{true};  // of the groups and blocks around
+  std::vector<size_t> indents_{0};
+  size_t column_ = 0;
+  bool fresh_ = true;  // nothing stands on the line yet
+};
+
+std::string Document::print(size_t width) const { return Lines(ops_, width).run(); }
 
 }  // namespace relay::parsing

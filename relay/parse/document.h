@@ -59,6 +59,7 @@ class Document {
     std::string_view text;
   };
   struct Measures;
+  class Lines;
 
   void add(Kind kind) { ops_.push_back({kind, false, 0, 0, {}}); }
   void break_groups();

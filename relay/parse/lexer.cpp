@@ -274,6 +274,14 @@ bool Lexer::after_metadata_comment() const {
          text_.substr(0, end + 1).ends_with("/* meta data */");
 }
 
+// Marks of one character that begin no longer one.
+static constexpr std::pair<char, Tok> kMarks[] = {
+    {'(', Tok::kLParen}, {')', Tok::kRParen},   {'[', Tok::kLBracket}, {']', Tok::kRBracket},
+    {'{', Tok::kLBrace}, {'}', Tok::kRBrace},   {',', Tok::kComma},    {';', Tok::kSemicolon},
+    {':', Tok::kColon},  {'?', Tok::kQuestion}, {'+', Tok::kPlus},     {'*', Tok::kStar},
+    {'/', Tok::kSlash},
+};
+
 Token Lexer::next() {
   Token token;
   if (position_ == 0) {
@@ -305,32 +313,6 @@ Token Lexer::next() {
       return lex_sigil(token, Tok::kGlobal);
     case '"':
       return lex_string(token);
-    case '(':
-      return finish(token, Tok::kLParen, 1);
-    case ')':
-      return finish(token, Tok::kRParen, 1);
-    case '[':
-      return finish(token, Tok::kLBracket, 1);
-    case ']':
-      return finish(token, Tok::kRBracket, 1);
-    case '{':
-      return finish(token, Tok::kLBrace, 1);
-    case '}':
-      return finish(token, Tok::kRBrace, 1);
-    case ',':
-      return finish(token, Tok::kComma, 1);
-    case ';':
-      return finish(token, Tok::kSemicolon, 1);
-    case ':':
-      return finish(token, Tok::kColon, 1);
-    case '?':
-      return finish(token, Tok::kQuestion, 1);
-    case '+':
-      return finish(token, Tok::kPlus, 1);
-    case '*':
-      return finish(token, Tok::kStar, 1);
-    case '/':
-      return finish(token, Tok::kSlash, 1);
     case '-':
       return d == '>' ? finish(token, Tok::kArrow, 2) : finish(token, Tok::kMinus, 1);
     case '=':
@@ -364,6 +346,9 @@ Token Lexer::next() {
       return metadata_from(token, close + 1);
     }
     default: {
+      for (const auto& [mark, kind] : kMarks) {
+        if (c == mark) return finish(token, kind, 1);
+      }
       // One error for a run of such characters.
       size_t p = position_ + 1;
       while (is_foreign(at(p)) || (p < text_.size() && at(p) == c)) ++p;

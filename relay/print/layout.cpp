@@ -145,6 +145,55 @@ void Layout::check_uses(uint32_t node) {
   }
 }
 
+namespace {
+
+// How many regions the text of a node has.
+uint32_t inner_regions(const Regions& regions, uint32_t node) {
+  if (regions.first_region(node) == Regions::kNone) return 0;
+  switch (regions.kind(node)) {
+    case ExprKind::kFunction:
+    case ExprKind::kLet:
+      return 1;
+    default:
+      return static_cast<uint32_t>(regions.num_operands(node)) - 1;
+  }
+}
+
+// The let whose value is this function literal in place, which may refer to itself, or null.
+const Let* own_let(const Regions& regions, uint32_t node) {
+  if (regions.kind(node) != ExprKind::kFunction || regions.uses(node) != 1 ||
+      regions.user_operand(node) != 0) {
+    return nullptr;
+  }
+  return regions.expr(regions.user(node))->as<Let>();
+}
+
+}  // namespace
+
+// Declares the variables in front of a region. Names that are declared side by side must differ
+// whatever is used.
+void Layout::declare_front(uint32_t region, const std::vector<VarRef>& free,
+                           std::vector<const Var*>& declared) {
+  std::unordered_set<Name> together;
+  auto declare_all = [&](std::span<const VarRef> vars) {
+    for (const VarRef& var : vars) {
+      if (!var->name().empty() && !together.insert(var->name()).second &&
+          renamed_.count(var.get()) == 0) {
+        renamed_[var.get()] = fresh(var->name().view());
+      }
+      declare(var.get(), declared);
+    }
+  };
+  const uint32_t owner = regions_.region(region).owner;
+  if (owner == Regions::kNone) {
+    declare_all(free);
+  } else if (const Function* function = regions_.expr(owner)->as<Function>()) {
+    declare_all(function->params());
+  } else if (const Match* match = regions_.expr(owner)->as<Match>()) {
+    declare_all(pattern_vars(match->patterns()[regions_.region(region).operand - 1].get()));
+  }
+}
+
 // Walks the text in its order: numbers bound nodes, inner regions before the statement that
 // contains them, and keeps the scopes of names if two variables share one.
 void Layout::assign(const std::vector<VarRef>& free) {
@@ -164,46 +213,7 @@ void Layout::assign(const std::vector<VarRef>& free) {
   };
   auto open = [&](uint32_t region) {
     stack.push_back({region, 0, 0, {}});
-    if (!same_names_) return;
-    std::vector<const Var*>& declared = stack.back().declared;
-    uint32_t owner = regions_.region(region).owner;
-    // Names that are declared side by side must differ whatever is used.
-    std::unordered_set<Name> together;
-    auto declare_one = [&](const Var* var) {
-      if (!var->name().empty() && !together.insert(var->name()).second &&
-          renamed_.count(var) == 0) {
-        renamed_[var] = fresh(var->name().view());
-      }
-      declare(var, declared);
-    };
-    if (owner == Regions::kNone) {
-      for (const VarRef& var : free) declare_one(var.get());
-    } else if (const Function* function = regions_.expr(owner)->as<Function>()) {
-      for (const VarRef& var : function->params()) declare_one(var.get());
-    } else if (const Match* match = regions_.expr(owner)->as<Match>()) {
-      for (const VarRef& var :
-           pattern_vars(match->patterns()[regions_.region(region).operand - 1].get())) {
-        declare_one(var.get());
-      }
-    }
-  };
-  auto inner_regions = [&](uint32_t node) -> uint32_t {
-    if (regions_.first_region(node) == Regions::kNone) return 0;
-    switch (regions_.kind(node)) {
-      case ExprKind::kFunction:
-      case ExprKind::kLet:
-        return 1;
-      default:
-        return static_cast<uint32_t>(regions_.num_operands(node)) - 1;
-    }
-  };
-  // A let whose value is a function literal in place may refer to itself.
-  auto own_let = [&](uint32_t node) -> const Let* {
-    if (regions_.kind(node) != ExprKind::kFunction || regions_.uses(node) != 1 ||
-        regions_.user_operand(node) != 0) {
-      return nullptr;
-    }
-    return regions_.expr(regions_.user(node))->as<Let>();
+    if (same_names_) declare_front(region, free, stack.back().declared);
   };
   open(0);
   while (!stack.empty()) {
@@ -229,14 +239,15 @@ void Layout::assign(const std::vector<VarRef>& free) {
     }
     if (frame.inner == 0 && same_names_) {
       if (!regions_.expr(step.node)->is<Let>()) check_uses(step.node);
-      if (const Let* let = own_let(step.node)) declare(let->var().get(), own);
+      if (const Let* let = own_let(regions_, step.node)) declare(let->var().get(), own);
     }
-    if (frame.inner < inner_regions(step.node)) {
+    if (frame.inner < inner_regions(regions_, step.node)) {
       open(regions_.first_region(step.node) + frame.inner++);
       continue;
     }
     if (same_names_) {
-      if (const Let* let = own_let(step.node); let != nullptr && !let->var()->name().empty()) {
+      if (const Let* let = own_let(regions_, step.node);
+          let != nullptr && !let->var()->name().empty()) {
         undeclare(let->var().get());
       }
     }

@@ -116,121 +116,145 @@ std::string print_pattern(const Pattern* pattern) {
 namespace {
 
 /// Writes nested text until `limit` characters are there; deeper parts are `…`.
-void append_short(std::string& out, const Expr* expr, size_t limit, int depth) {
-  if (out.size() >= limit || depth == 0) {
+class ShortText {
+ public:
+  explicit ShortText(size_t limit) : limit_(limit) {}
+
+  std::string of(const Expr* expr) {
+    constexpr int kDepth = 12;
+    append(expr, kDepth);
+    return std::move(out_);
+  }
+
+ private:
+  bool is_full() const { return out_.size() >= limit_; }
+
+  void append(const Expr* expr, int depth) {
+    if (append_leaf(expr)) return;
+    if (is_full() || depth == 0) {
+      out_ += "…";
+      return;
+    }
+    append_node(expr, depth - 1);
+  }
+
+  // Writes what is a name or a number, which is never left out; false for others.
+  bool append_leaf(const Expr* expr) {
     switch (expr->kind()) {
       case ExprKind::kVar:
+        append_name(out_, '%', static_cast<const Var*>(expr)->name().view());
+        return true;
       case ExprKind::kGlobalVar:
+        append_name(out_, '@', static_cast<const GlobalVar*>(expr)->name().view());
+        return true;
       case ExprKind::kLiteral:
-        break;
+        printing::append_literal(out_, static_cast<const Literal*>(expr)->value());
+        return true;
       default:
-        out += "…";
-        return;
+        return false;
     }
   }
-  auto list = [&](std::string_view begin, std::span<const ExprRef> items, std::string_view end) {
-    out += begin;
+
+  // `depth` is that of the operands.
+  void append_node(const Expr* expr, int depth) {
+    const std::span<const ExprRef> operands = expr->operands();
+    switch (expr->kind()) {
+      case ExprKind::kConstant:
+        return append_constant(static_cast<const Constant*>(expr)->data());
+      case ExprKind::kOp:
+        out_ += static_cast<const Op*>(expr)->op()->name().view();
+        return;
+      case ExprKind::kConstructor:
+        out_ += static_cast<const Constructor*>(expr)->name().view();
+        return;
+      case ExprKind::kTuple:
+        return append_list("(", operands, operands.size() == 1 ? ",)" : ")", depth);
+      case ExprKind::kTupleGetItem:
+        append(operands[0].get(), depth);
+        out_ += '.';
+        out_ += std::to_string(static_cast<const TupleGetItem*>(expr)->index());
+        return;
+      case ExprKind::kCall: {
+        const Call* call = static_cast<const Call*>(expr);
+        append(call->callee().get(), depth);
+        return append_list("(", call->args(), ")", depth);
+      }
+      case ExprKind::kFunction:
+        return append_function(static_cast<const Function*>(expr), depth);
+      case ExprKind::kLet:
+        return append_let(static_cast<const Let*>(expr), depth);
+      case ExprKind::kIf:
+        out_ += "if (";
+        append(operands[0].get(), depth);
+        out_ += ") { … } else { … }";
+        return;
+      case ExprKind::kMatch:
+        out_ += "match (";
+        append(operands[0].get(), depth);
+        out_ += ") { … }";
+        return;
+      case ExprKind::kRefCreate:
+        return append_list("ref(", operands, ")", depth);
+      case ExprKind::kRefRead:
+        return append_list("ref_read(", operands, ")", depth);
+      case ExprKind::kRefWrite:
+        return append_list("ref_write(", operands, ")", depth);
+      case ExprKind::kTempExpr:
+        return append(operands[0].get(), depth);
+      default:
+        RELAY_UNREACHABLE("a leaf");
+    }
+  }
+
+  void append_list(std::string_view begin, std::span<const ExprRef> items, std::string_view end,
+                   int depth) {
+    out_ += begin;
     for (size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) out += ", ";
-      if (out.size() >= limit) {
-        out += "…";
+      if (i > 0) out_ += ", ";
+      if (is_full()) {
+        out_ += "…";
         break;
       }
-      append_short(out, items[i].get(), limit, depth - 1);
+      append(items[i].get(), depth);
     }
-    out += end;
-  };
-  switch (expr->kind()) {
-    case ExprKind::kVar:
-      append_name(out, '%', static_cast<const Var*>(expr)->name().view());
-      break;
-    case ExprKind::kGlobalVar:
-      append_name(out, '@', static_cast<const GlobalVar*>(expr)->name().view());
-      break;
-    case ExprKind::kConstant: {
-      const NDArray& value = static_cast<const Constant*>(expr)->data();
-      auto text = printing::constant_text(value);
-      out +=
-          text ? *text
-               : "constant " + shape_text(value.shape()) + " " + std::string(value.dtype().name());
-      break;
-    }
-    case ExprKind::kLiteral:
-      printing::append_literal(out, static_cast<const Literal*>(expr)->value());
-      break;
-    case ExprKind::kOp:
-      out += static_cast<const Op*>(expr)->op()->name().view();
-      break;
-    case ExprKind::kConstructor:
-      out += static_cast<const Constructor*>(expr)->name().view();
-      break;
-    case ExprKind::kTuple:
-      list("(", expr->operands(), expr->operands().size() == 1 ? ",)" : ")");
-      break;
-    case ExprKind::kTupleGetItem:
-      append_short(out, expr->operands()[0].get(), limit, depth - 1);
-      out += '.';
-      out += std::to_string(static_cast<const TupleGetItem*>(expr)->index());
-      break;
-    case ExprKind::kCall: {
-      const Call* call = static_cast<const Call*>(expr);
-      append_short(out, call->callee().get(), limit, depth - 1);
-      list("(", call->args(), ")");
-      break;
-    }
-    case ExprKind::kFunction: {
-      const Function* function = static_cast<const Function*>(expr);
-      out += "fn (";
-      for (size_t i = 0; i < function->params().size() && out.size() < limit; ++i) {
-        if (i > 0) out += ", ";
-        append_name(out, '%', function->params()[i]->name().view());
-      }
-      out += ") { ";
-      append_short(out, function->body().get(), limit, depth - 1);
-      out += " }";
-      break;
-    }
-    case ExprKind::kLet: {
-      const Let* let = static_cast<const Let*>(expr);
-      out += "let ";
-      append_name(out, '%', let->var()->name().view());
-      out += " = ";
-      append_short(out, let->value().get(), limit, depth - 1);
-      out += "; ";
-      append_short(out, let->body().get(), limit, depth - 1);
-      break;
-    }
-    case ExprKind::kIf:
-      out += "if (";
-      append_short(out, expr->operands()[0].get(), limit, depth - 1);
-      out += ") { … } else { … }";
-      break;
-    case ExprKind::kMatch:
-      out += "match (";
-      append_short(out, expr->operands()[0].get(), limit, depth - 1);
-      out += ") { … }";
-      break;
-    case ExprKind::kRefCreate:
-      list("ref(", expr->operands(), ")");
-      break;
-    case ExprKind::kRefRead:
-      list("ref_read(", expr->operands(), ")");
-      break;
-    case ExprKind::kRefWrite:
-      list("ref_write(", expr->operands(), ")");
-      break;
-    case ExprKind::kTempExpr:
-      append_short(out, expr->operands()[0].get(), limit, depth - 1);
-      break;
+    out_ += end;
   }
-}
+
+  void append_constant(const NDArray& value) {
+    auto text = printing::constant_text(value);
+    out_ += text
+                ? *text
+                : "constant " + shape_text(value.shape()) + " " + std::string(value.dtype().name());
+  }
+
+  void append_function(const Function* function, int depth) {
+    out_ += "fn (";
+    for (size_t i = 0; i < function->params().size() && !is_full(); ++i) {
+      if (i > 0) out_ += ", ";
+      append_name(out_, '%', function->params()[i]->name().view());
+    }
+    out_ += ") { ";
+    append(function->body().get(), depth);
+    out_ += " }";
+  }
+
+  void append_let(const Let* let, int depth) {
+    out_ += "let ";
+    append_name(out_, '%', let->var()->name().view());
+    out_ += " = ";
+    append(let->value().get(), depth);
+    out_ += "; ";
+    append(let->body().get(), depth);
+  }
+
+  const size_t limit_;
+  std::string out_;
+};
 
 }  // namespace
 
 std::string print_short(const Expr* expr, size_t width) {
-  constexpr int kDepth = 12;
-  std::string out;
-  append_short(out, expr, width, kDepth);
+  std::string out = ShortText(width).of(expr);
   if (out.size() <= width + 3) return out;
   size_t cut = width;
   while (cut > 0 && (static_cast<unsigned char>(out[cut]) & 0xC0) == 0x80) --cut;

@@ -79,6 +79,8 @@ class Layout {
   void note_dots(std::string_view name);
   bool is_bound(uint32_t node, const std::unordered_set<const Expr*>& effectful) const;
   void assign(const std::vector<VarRef>& free);
+  void declare_front(uint32_t region, const std::vector<VarRef>& free,
+                     std::vector<const Var*>& declared);
   void declare(const Var* var, std::vector<const Var*>& frame);
   void undeclare(const Var* var);
   void check_uses(uint32_t node);
