@@ -30,6 +30,32 @@ GraphValue padded_mask(NodeContext& node, const GraphValue& mask, Dim keys) {
   return node.emit("nn.pad", {mask, fill}, {{"pad_width", AttrValue(widths)}});
 }
 
+// The numbers of the past before those of this step; the number of the past's keys.
+GraphValue join_past(NodeContext& node, Attention& of) {
+  node.require(node.has(4) == node.has(5), "past_key and past_value come together");
+  GraphValue offset = extent_value(node, 0);
+  if (!node.has(4)) return offset;
+  GraphValue past_key = node.input(4), past_value = node.input(5);
+  node.require(past_key.rank() == 4 && past_value.rank() == 4,
+               "past_key and past_value need 4 axes");
+  offset = extent_value(node, past_key.dim(2));
+  of.key = node.concat({past_key, of.key}, 2);
+  of.value = node.concat({past_value, of.value}, 2);
+  return offset;
+}
+
+// Which keys a query may see by their places, before or after it.
+Places visible_places(NodeContext& node) {
+  Places places;
+  places.causal = node.attr_bool("is_causal", false);
+  if (node.opset() < 25) return places;
+  places.left = node.attr_int("left_window_size", -1);
+  places.right = node.attr_int("right_window_size", -1);
+  node.require(places.left >= -1, "left_window_size is " + std::to_string(places.left));
+  node.require(places.right >= -1, "right_window_size is " + std::to_string(places.right));
+  return places;
+}
+
 Values convert_attention(NodeContext& node) {
   Attention of{node.input(0), node.input(1), node.input(2), {}, 0, {}, {}, kFloat32, {}, {}};
   size_t rank = of.query.rank();
@@ -54,25 +80,9 @@ Values convert_attention(NodeContext& node) {
   node.require(of.precision.is_float(), "softmax_precision is no type of floats");
   int64_t mode = node.attr_int("qk_matmul_output_mode", 0);
   node.require(mode >= 0 && mode <= 3, "qk_matmul_output_mode is " + std::to_string(mode));
-  Places places;
-  places.causal = node.attr_bool("is_causal", false);
-  if (node.opset() >= 25) {
-    places.left = node.attr_int("left_window_size", -1);
-    places.right = node.attr_int("right_window_size", -1);
-    node.require(places.left >= -1, "left_window_size is " + std::to_string(places.left));
-    node.require(places.right >= -1, "right_window_size is " + std::to_string(places.right));
-  }
+  const Places places = visible_places(node);
 
-  node.require(node.has(4) == node.has(5), "past_key and past_value come together");
-  GraphValue offset = extent_value(node, 0);
-  if (node.has(4)) {
-    GraphValue past_key = node.input(4), past_value = node.input(5);
-    node.require(past_key.rank() == 4 && past_value.rank() == 4,
-                 "past_key and past_value need 4 axes");
-    offset = extent_value(node, past_key.dim(2));
-    of.key = node.concat({past_key, of.key}, 2);
-    of.value = node.concat({past_value, of.value}, 2);
-  }
+  GraphValue offset = join_past(node, of);
   Dim queries = of.query.dim(2), keys = of.key.dim(2);
   GraphValue used;
   if (node.has(6)) {

@@ -126,6 +126,42 @@ GraphValue joined(NodeContext& node, const Past& past, const GraphValue& before,
   return node.emit("where", {used, found, node.scalar(all.dtype(), 0)});
 }
 
+// Queries and keys turned by the angles of their places, where the node asks for that.
+void turn_by_places(NodeContext& node, const Past& past, Step& step) {
+  const bool interleaved = node.attr_bool("rotary_interleaved", false);
+  if (!node.attr_bool("do_rotary", false)) return;
+  GraphValue cosines = node.input(7), sines = node.input(8), places;
+  node.require(cosines.rank() == 2 && sines.rank() == 2, "the caches need 2 axes");
+  if (node.has(9)) {
+    places = node.cast(node.input(9), kInt64);
+    node.require(places.rank() == 2, "position_ids has " + std::to_string(places.rank()) + " axes");
+  } else {
+    const Dim rows = past.rows ? step.query.dim(0) : Dim(1);
+    GraphValue first = node.reshape(past.first, {rows, Dim(1)});
+    places = node.emit("add", {positions(node, step.query.dim(2)), first});
+  }
+  auto turned = [&](const GraphValue& x) {
+    auto at_places = [&](const GraphValue& cache) {
+      return node.unsqueeze(node.emit("take", {cache, places}, {{"axis", 0}}), {1});
+    };
+    return rotate(node, x, at_places(cosines), at_places(sines), interleaved);
+  };
+  step.query = turned(step.query);
+  step.key = turned(step.key);
+}
+
+// The scores that the node gives: after softmax, or before it with zeros where nothing is seen.
+GraphValue shown_scores(NodeContext& node, const Attention& of, const Attended& made,
+                        bool after_softmax) {
+  if (after_softmax) return made.weights;
+  GraphValue scores = made.capped;
+  if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, scores.dtype())});
+  if (of.visible) {
+    scores = node.emit("where", {of.visible, scores, node.scalar(scores.dtype(), 0)});
+  }
+  return scores;
+}
+
 Values convert_group_query_attention(NodeContext& node) {
   int64_t heads = node.attr_int("num_heads"), key_heads = node.attr_int("kv_num_heads");
   constexpr int64_t kMost = int64_t{1} << 31;
@@ -140,28 +176,7 @@ Values convert_group_query_attention(NodeContext& node) {
               "there are " + step.key.dim(2).str() + " keys for " + tokens.str() + " queries");
 
   normalise_heads(node, step);
-  bool interleaved = node.attr_bool("rotary_interleaved", false);
-  if (node.attr_bool("do_rotary", false)) {
-    GraphValue cosines = node.input(7), sines = node.input(8), places;
-    node.require(cosines.rank() == 2 && sines.rank() == 2, "the caches need 2 axes");
-    if (node.has(9)) {
-      places = node.cast(node.input(9), kInt64);
-      node.require(places.rank() == 2,
-                   "position_ids has " + std::to_string(places.rank()) + " axes");
-    } else {
-      GraphValue first = past.rows ? node.reshape(past.first, {step.query.dim(0), Dim(1)})
-                                   : node.reshape(past.first, {Dim(1), Dim(1)});
-      places = node.emit("add", {positions(node, tokens), first});
-    }
-    auto turned = [&](const GraphValue& x) {
-      auto at_places = [&](const GraphValue& cache) {
-        return node.unsqueeze(node.emit("take", {cache, places}, {{"axis", 0}}), {1});
-      };
-      return rotate(node, x, at_places(cosines), at_places(sines), interleaved);
-    };
-    step.query = turned(step.query);
-    step.key = turned(step.key);
-  }
+  turn_by_places(node, past, step);
 
   Attention of{step.query, step.key, step.value, {}, 0, {}, {}, kFloat32, {}, {}};
   if (node.has(3)) {
@@ -198,16 +213,7 @@ Values convert_group_query_attention(NodeContext& node) {
   GraphValue scores;
   if (node.wants(3)) {
     node.require(shown != 0, "qk_output is 0, and the scores are wanted");
-    scores = made.weights;
-    if (shown == 1) {
-      // Before softmax, with zeros where nothing is seen.
-      scores = made.capped;
-      if (of.bias) scores = node.emit("add", {scores, node.cast(of.bias, scores.dtype())});
-      if (of.visible) {
-        scores = node.emit("where", {of.visible, scores, node.scalar(scores.dtype(), 0)});
-      }
-    }
-    scores = node.cast(scores, dtype);
+    scores = node.cast(shown_scores(node, of, made, shown != 1), dtype);
   }
   return {node.cast(merge_heads(node, made.result), dtype), of.key, of.value, scores};
 }

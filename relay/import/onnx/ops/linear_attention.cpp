@@ -1,5 +1,7 @@
 // Attention as a recurrence over a state of keys and values.
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include <relay/import/onnx/ops/attention.h>
 
@@ -35,115 +37,156 @@ Values step(NodeContext& node, const Recurrence& rule, const Values& now, GraphV
   return {result, state};
 }
 
-Values convert_linear_attention(NodeContext& node) {
-  node.ignore({"chunk_size"});  // of an implementation
+Recurrence recurrence_of(NodeContext& node) {
   std::string name = node.attr_string("update_rule", "gated_delta");
   Recurrence rule;
   rule.gated = name == "gated" || name == "gated_delta";
   rule.delta = name == "delta" || name == "gated_delta";
   node.require(rule.gated || rule.delta || name == "linear", "update_rule is " + quoted(name));
-  int64_t query_heads = node.attr_int("q_num_heads"), heads = node.attr_int("kv_num_heads");
-  node.require(heads > 0 && query_heads > 0 && query_heads % heads == 0,
-               "q_num_heads " + std::to_string(query_heads) + " is no multiple of kv_num_heads " +
-                   std::to_string(heads));
-  int64_t group = query_heads / heads;
-  GraphValue query = node.input(0), key = node.input(1), value = node.input(2);
-  node.require(node.has(4) == rule.gated,
-               "decay is of the rules gated and gated_delta, update_rule is " + quoted(name));
-  node.require(node.has(5) == rule.delta,
-               "beta is of the rules delta and gated_delta, update_rule is " + quoted(name));
-  DType dtype = query.dtype();
-  DType wide = dtype.bits < 32 ? kFloat32 : dtype;
-  auto share = [&](const GraphValue& x, int64_t parts, const char* what) {
-    node.require(x.rank() == 3, "the " + std::string(what) + " has " + std::to_string(x.rank()) +
-                                    " axes; 3 are needed");
-    int64_t extent = head_extent(node, x, what);
-    node.require(extent % parts == 0, "the last extent of the " + std::string(what) + ", " +
-                                          std::to_string(extent) + ", does not divide into " +
-                                          std::to_string(parts) + " heads");
-    return extent / parts;
-  };
-  int64_t width = share(query, query_heads, "query");
-  Dim batch = query.dim(0), steps = query.dim(1);
-  Dim all = batch * heads;
-  // (batch, steps, heads · a · b) as (steps, batch · heads, a, b), in the wide type.
-  auto by_step = [&](const GraphValue& x, Dim a, Dim b) {
-    GraphValue turned = node.transpose(node.cast(x, wide), {1, 0, 2});
-    return node.reshape(turned, {steps, all, a, b});
-  };
-  node.require(share(key, heads, "key") == width, "query and key differ in the extent of a head");
-  int64_t out = share(value, heads, "value");
-  double scale = node.attr_float("scale", 0);
-  rule.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(width));
+  return rule;
+}
 
-  Values series{by_step(query, group, width), by_step(key, width, 1), by_step(value, 1, out),
-                GraphValue(), GraphValue()};
-  if (rule.gated) {
-    int64_t each = share(node.input(4), heads, "decay");
-    node.require(each == 1 || each == width, "the decay has " + std::to_string(each) +
-                                                 " entries for each head, neither 1 nor " +
-                                                 std::to_string(width));
-    series[3] = by_step(node.input(4), each, 1);
+class LinearAttention {
+ public:
+  explicit LinearAttention(NodeContext& node)
+      : node_(node),
+        rule_(recurrence_of(node)),
+        query_heads_(node.attr_int("q_num_heads")),
+        heads_(node.attr_int("kv_num_heads")) {
+    node.require(heads_ > 0 && query_heads_ > 0 && query_heads_ % heads_ == 0,
+                 "q_num_heads " + std::to_string(query_heads_) +
+                     " is no multiple of kv_num_heads " + std::to_string(heads_));
+    const std::string name = node.attr_string("update_rule", "gated_delta");
+    node.require(node.has(4) == rule_.gated,
+                 "decay is of the rules gated and gated_delta, update_rule is " + quoted(name));
+    node.require(node.has(5) == rule_.delta,
+                 "beta is of the rules delta and gated_delta, update_rule is " + quoted(name));
+    const GraphValue query = node.input(0);
+    dtype_ = query.dtype();
+    wide_ = dtype_.bits < 32 ? kFloat32 : dtype_;
+    width_ = share(query, query_heads_, "query");
+    batch_ = query.dim(0);
+    steps_ = query.dim(1);
   }
-  if (rule.delta) {
-    GraphValue rate = node.input(5);
-    int64_t each = share(rate, 1, "beta");
-    node.require(
-        each == 1 || each == heads,
-        "beta has " + std::to_string(each) + " entries, neither 1 nor " + std::to_string(heads));
-    if (each != heads) {
-      Dim dims[] = {batch, steps, Dim(heads)};
-      rate = node.broadcast_to(rate, dims);
+
+  Values run() {
+    node_.require(share(node_.input(1), heads_, "key") == width_,
+                  "query and key differ in the extent of a head");
+    out_ = share(node_.input(2), heads_, "value");
+    const double scale = node_.attr_float("scale", 0);
+    rule_.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(width_));
+    const Values series = all_series();
+    GraphValue result, state = first_state();
+    const DType state_dtype = node_.has(3) ? node_.input(3).dtype() : dtype_;
+    if (steps_.is_int(1)) {
+      Values made = step(node_, rule_, at_step(node_, series, node_.scalar(kInt64, 0)), state);
+      result = node_.unsqueeze(made[0], {0});
+      state = made[1];
+    } else {
+      std::tie(result, state) = all_steps(series, state);
     }
-    series[4] = by_step(rate, 1, 1);
-  }
-  GraphValue state;
-  DType state_dtype = dtype;
-  if (node.has(3)) {
-    state = node.input(3);
-    state_dtype = state.dtype();
-    node.require(state.rank() == 4,
-                 "past_state has " + std::to_string(state.rank()) + " axes; 4 are needed");
-    state = node.reshape(node.cast(state, wide), {all, Dim(width), Dim(out)});
-  } else {
-    Dim dims[] = {all, Dim(width), Dim(out)};
-    state = node.broadcast_to(node.scalar(wide, 0), dims);
+    result = node_.reshape(result, {steps_, batch_, Dim(query_heads_ * out_)});
+    result = node_.cast(node_.transpose(result, {1, 0, 2}), dtype_);
+    state = node_.reshape(state, {batch_, Dim(heads_), Dim(width_), Dim(out_)});
+    return {result, node_.cast(state, state_dtype)};
   }
 
-  GraphValue result;
-  auto at_step = [&](NodeContext& inner, const GraphValue& k) {
+ private:
+  // The extent of each of the heads in the last axis.
+  int64_t share(const GraphValue& x, int64_t heads, const char* what) {
+    node_.require(x.rank() == 3, "the " + std::string(what) + " has " + std::to_string(x.rank()) +
+                                     " axes; 3 are needed");
+    int64_t extent = head_extent(node_, x, what);
+    node_.require(extent % heads == 0, "the last extent of the " + std::string(what) + ", " +
+                                           std::to_string(extent) + ", does not divide into " +
+                                           std::to_string(heads) + " heads");
+    return extent / heads;
+  }
+
+  Dim all_heads() const { return batch_ * heads_; }
+
+  // (batch, steps, heads · a · b) as (steps, batch · heads, a, b), in the wide type.
+  GraphValue by_step(const GraphValue& x, Dim a, Dim b) {
+    GraphValue turned = node_.transpose(node_.cast(x, wide_), {1, 0, 2});
+    return node_.reshape(turned, {steps_, all_heads(), a, b});
+  }
+
+  // What a step takes of each, in the order of `step`.
+  Values all_series() {
+    Values series{by_step(node_.input(0), query_heads_ / heads_, width_),
+                  by_step(node_.input(1), width_, 1), by_step(node_.input(2), 1, out_),
+                  GraphValue(), GraphValue()};
+    if (rule_.gated) {
+      int64_t each = share(node_.input(4), heads_, "decay");
+      node_.require(each == 1 || each == width_, "the decay has " + std::to_string(each) +
+                                                     " entries for each head, neither 1 nor " +
+                                                     std::to_string(width_));
+      series[3] = by_step(node_.input(4), each, 1);
+    }
+    if (rule_.delta) series[4] = by_step(rate(), 1, 1);
+    return series;
+  }
+
+  GraphValue rate() {
+    GraphValue rate = node_.input(5);
+    int64_t each = share(rate, 1, "beta");
+    node_.require(
+        each == 1 || each == heads_,
+        "beta has " + std::to_string(each) + " entries, neither 1 nor " + std::to_string(heads_));
+    if (each == heads_) return rate;
+    Dim dims[] = {batch_, steps_, Dim(heads_)};
+    return node_.broadcast_to(rate, dims);
+  }
+
+  GraphValue first_state() {
+    if (!node_.has(3)) {
+      Dim dims[] = {all_heads(), Dim(width_), Dim(out_)};
+      return node_.broadcast_to(node_.scalar(wide_, 0), dims);
+    }
+    GraphValue state = node_.input(3);
+    node_.require(state.rank() == 4,
+                  "past_state has " + std::to_string(state.rank()) + " axes; 4 are needed");
+    return node_.reshape(node_.cast(state, wide_), {all_heads(), Dim(width_), Dim(out_)});
+  }
+
+  static Values at_step(NodeContext& inner, const Values& series, const GraphValue& k) {
     Values now;
     for (const GraphValue& each : series) {
       now.push_back(each ? inner.emit("take", {each, k}, {{"axis", 0}}) : GraphValue());
     }
     return now;
-  };
-  if (steps.is_int(1)) {
-    Values made = step(node, rule, at_step(node, node.scalar(kInt64, 0)), state);
-    result = node.unsqueeze(made[0], {0});
-    state = made[1];
-  } else {
-    Dim dims[] = {steps, all, Dim(group), Dim(out)};
-    GraphValue results = node.broadcast_to(node.scalar(wide, 0), dims);
-    GraphValue first = node.scalar(kInt64, 0);
-    first = GraphValue::of(node.importer().expr(first), first.type());  // it does not stay 0
-    GraphValue limit = extent_value(node, steps);
+  }
+
+  // The results of all steps, and the last state.
+  std::pair<GraphValue, GraphValue> all_steps(const Values& series, const GraphValue& state) {
+    Dim dims[] = {steps_, all_heads(), Dim(query_heads_ / heads_), Dim(out_)};
+    GraphValue results = node_.broadcast_to(node_.scalar(wide_, 0), dims);
+    GraphValue first = node_.scalar(kInt64, 0);
+    first = GraphValue::of(node_.importer().expr(first), first.type());  // it does not stay 0
+    GraphValue limit = extent_value(node_, steps_);
     auto test = [&](NodeContext& inner, const Values& s) {
       return inner.emit("less", {s[0], limit});
     };
     auto round = [&](NodeContext& inner, const Values& s) {
-      Values made = step(inner, rule, at_step(inner, s[0]), s[2]);
+      Values made = step(inner, rule_, at_step(inner, series, s[0]), s[2]);
       GraphValue after = inner.emit("add", {s[0], inner.scalar(kInt64, 1)});
       return Values{after, inner.with_part(s[1], s[0], made[0]), made[1]};
     };
-    Values last = node.loop({first, results, state}, test, round);
-    result = last[1];
-    state = last[2];
+    Values last = node_.loop({first, results, state}, test, round);
+    return {last[1], last[2]};
   }
-  result = node.reshape(result, {steps, batch, Dim(query_heads * out)});
-  result = node.cast(node.transpose(result, {1, 0, 2}), dtype);
-  state = node.reshape(state, {batch, Dim(heads), Dim(width), Dim(out)});
-  return {result, node.cast(state, state_dtype)};
+
+  NodeContext& node_;
+  Recurrence rule_;
+  const int64_t query_heads_, heads_;
+  DType dtype_, wide_;  // of the query; of the state on the way
+  Dim batch_, steps_;
+  int64_t width_ = 0, out_ = 0;  // of a head: of a key, of a value
+};
+
+Values convert_linear_attention(NodeContext& node) {
+  node.ignore({"chunk_size"});  // of an implementation
+  return LinearAttention(node).run();
 }
 RELAY_ONNX("LinearAttention", 27, convert_linear_attention)
 

@@ -280,91 +280,122 @@ RELAY_ONNX("SpaceToDepth", 1, convert_space_to_depth)
 
 // Blocks of columns are summed up where they stood in the image. Each element's place is computed
 // in the image with its padding, which is cut off at last.
-Values convert_col2im(NodeContext& node) {
-  GraphValue x = node.input(0);
-  node.require(x.rank() == 3, "the data have " + std::to_string(x.rank()) + " axes, not 3");
-  GraphValue image = as_list(node, node.input(1), "image_shape");
-  GraphValue block = as_list(node, node.input(2), "block_shape");
-  auto rank = static_cast<size_t>(length_of(node, image, "image_shape"));
-  node.require_rank(rank + 2);
-  node.require(rank > 0 && length_of(node, block, "block_shape") == static_cast<int64_t>(rank),
-               "image_shape and block_shape differ in length");
-  auto per_axis = [&](const char* name, size_t count, int64_t otherwise, int64_t least) {
-    std::vector<int64_t> values = node.attr_ints(name, std::vector<int64_t>(count, otherwise));
-    node.require(values.size() == count,
-                 std::string(name) + " has " + std::to_string(values.size()) + " entries");
+class ColumnsToImage {
+ public:
+  explicit ColumnsToImage(NodeContext& node) : node_(node), x_(node.input(0)) {
+    node.require(x_.rank() == 3, "the data have " + std::to_string(x_.rank()) + " axes, not 3");
+    image_ = as_list(node, node.input(1), "image_shape");
+    block_ = as_list(node, node.input(2), "block_shape");
+    rank_ = static_cast<size_t>(length_of(node, image_, "image_shape"));
+    node.require_rank(rank_ + 2);
+    node.require(rank_ > 0 && length_of(node, block_, "block_shape") == static_cast<int64_t>(rank_),
+                 "image_shape and block_shape differ in length");
+    strides_ = per_axis("strides", rank_, 1, 1);
+    dilations_ = per_axis("dilations", rank_, 1, 1);
+    pads_ = per_axis("pads", 2 * rank_, 0, 0);
+  }
+
+  Values run() {
+    count_places();
+    find_places();
+    GraphValue batch = extent_value(node_, x_, 0);
+    GraphValue channels = op("floor_divide", extent_value(node_, x_, 1), area_);
+    GraphValue rows = op("multiply", batch, channels);
+    const AttrList zero_is_zero{{"allowzero", true}};
+    GraphValue length = op("multiply", area_, count_);
+    GraphValue data = node_.emit("dyn.reshape", {x_, list({rows, length})}, zero_is_zero);
+    GraphValue flat = node_.emit("dyn.reshape", {table_, list({num(1), length})}, zero_is_zero);
+    GraphValue places = broadcast_like(node_, flat, data);
+    GraphValue empty = node_.emit("dyn.full", {node_.scalar(x_.dtype(), 0), list({rows, stride_})},
+                                  {{"dtype", x_.dtype()}});
+    GraphValue sums =
+        node_.emit("scatter_elements", {empty, places, data}, {{"axis", 1}, {"reduction", "add"}});
+    Values shape{batch, channels};
+    shape.insert(shape.end(), padded_.begin(), padded_.end());
+    return {without_padding(node_.emit("dyn.reshape", {sums, list(shape)}, zero_is_zero))};
+  }
+
+ private:
+  std::vector<int64_t> per_axis(const char* name, size_t count, int64_t otherwise, int64_t least) {
+    std::vector<int64_t> values = node_.attr_ints(name, std::vector<int64_t>(count, otherwise));
+    node_.require(values.size() == count,
+                  std::string(name) + " has " + std::to_string(values.size()) + " entries");
     for (int64_t value : values) {
       constexpr int64_t kLargest = int64_t{1} << 31;
-      node.require(value >= least && value <= kLargest,
-                   std::string(name) + " has " + std::to_string(value));
+      node_.require(value >= least && value <= kLargest,
+                    std::string(name) + " has " + std::to_string(value));
     }
     return values;
-  };
-  std::vector<int64_t> strides = per_axis("strides", rank, 1, 1);
-  std::vector<int64_t> dilations = per_axis("dilations", rank, 1, 1);
-  std::vector<int64_t> pads = per_axis("pads", 2 * rank, 0, 0);
-  auto op = [&](const char* name, const GraphValue& a, const GraphValue& b) {
-    return node.emit(name, {a, b});
-  };
-  auto num = [&](int64_t value) { return number_value(node, value); };
+  }
+
+  GraphValue op(const char* name, const GraphValue& a, const GraphValue& b) {
+    return node_.emit(name, {a, b});
+  }
+  GraphValue num(int64_t value) { return number_value(node_, value); }
+  GraphValue list(Values numbers) {
+    for (GraphValue& number : numbers) number = node_.reshape(number, {Dim(1)});
+    return node_.concat(numbers, 0);
+  }
+
+  // Along each axis: the image's extent, also with its padding, and how many blocks begin in it.
+  void count_places() {
+    table_ = num(0);
+    stride_ = num(1);
+    area_ = num(1);
+    count_ = num(1);
+    for (size_t k = 0; k < rank_; ++k) {
+      auto at = static_cast<int64_t>(k);
+      GraphValue extent = entry(node_, image_, at), size = entry(node_, block_, at);
+      GraphValue wide = op("add", extent, num(pads_[k] + pads_[k + rank_]));
+      GraphValue reach =
+          op("add", op("multiply", op("subtract", size, num(1)), num(dilations_[k])), num(1));
+      GraphValue places =
+          op("add", op("floor_divide", op("subtract", wide, reach), num(strides_[k])), num(1));
+      extents_.push_back(extent);
+      padded_.push_back(wide);
+      steps_.push_back(places);
+      area_ = op("multiply", area_, size);
+      count_ = op("multiply", count_, places);
+    }
+  }
+
   // Rows of the table of places are elements of a block, its columns are blocks.
-  GraphValue table = num(0), stride = num(1), area = num(1), count = num(1);
-  GraphValue element_rest, block_rest;
-  Values extents, padded_extents, steps;
-  for (size_t k = 0; k < rank; ++k) {
-    auto at = static_cast<int64_t>(k);
-    GraphValue extent = entry(node, image, at), size = entry(node, block, at);
-    GraphValue wide = op("add", extent, num(pads[k] + pads[k + rank]));
-    GraphValue reach =
-        op("add", op("multiply", op("subtract", size, num(1)), num(dilations[k])), num(1));
-    GraphValue places =
-        op("add", op("floor_divide", op("subtract", wide, reach), num(strides[k])), num(1));
-    extents.push_back(extent);
-    padded_extents.push_back(wide);
-    steps.push_back(places);
-    area = op("multiply", area, size);
-    count = op("multiply", count, places);
+  void find_places() {
+    GraphValue element_rest = counted_along(node_, area_, 0, 2);
+    GraphValue block_rest = counted_along(node_, count_, 1, 2);
+    for (size_t k = rank_; k-- > 0;) {
+      GraphValue size = entry(node_, block_, static_cast<int64_t>(k));
+      GraphValue inside_block = op("floor_mod", element_rest, size);
+      GraphValue which = op("floor_mod", block_rest, steps_[k]);
+      GraphValue place = op("add", op("multiply", inside_block, num(dilations_[k])),
+                            op("multiply", which, num(strides_[k])));
+      table_ = op("add", table_, op("multiply", place, stride_));
+      stride_ = op("multiply", stride_, padded_[k]);
+      element_rest = op("floor_divide", element_rest, size);
+      block_rest = op("floor_divide", block_rest, steps_[k]);
+    }
   }
-  element_rest = counted_along(node, area, 0, 2);
-  block_rest = counted_along(node, count, 1, 2);
-  for (size_t k = rank; k-- > 0;) {
-    GraphValue size = entry(node, block, static_cast<int64_t>(k));
-    GraphValue inside_block = op("floor_mod", element_rest, size);
-    GraphValue which = op("floor_mod", block_rest, steps[k]);
-    GraphValue place = op("add", op("multiply", inside_block, num(dilations[k])),
-                          op("multiply", which, num(strides[k])));
-    table = op("add", table, op("multiply", place, stride));
-    stride = op("multiply", stride, padded_extents[k]);
-    element_rest = op("floor_divide", element_rest, size);
-    block_rest = op("floor_divide", block_rest, steps[k]);
+
+  GraphValue without_padding(GraphValue result) {
+    for (size_t k = 0; k < rank_; ++k) {
+      if (pads_[k] == 0 && pads_[k + rank_] == 0) continue;
+      GraphValue begin = num(pads_[k]);
+      result = slice_between(node_, result, static_cast<int64_t>(k) + 2, begin,
+                             op("add", begin, extents_[k]));
+    }
+    return result;
   }
-  auto list = [&](Values numbers) {
-    for (GraphValue& number : numbers) number = node.reshape(number, {Dim(1)});
-    return node.concat(numbers, 0);
-  };
-  GraphValue batch = extent_value(node, x, 0);
-  GraphValue channels = op("floor_divide", extent_value(node, x, 1), area);
-  GraphValue rows = op("multiply", batch, channels);
-  AttrList zero_is_zero{{"allowzero", true}};
-  GraphValue length = op("multiply", area, count);
-  GraphValue data = node.emit("dyn.reshape", {x, list({rows, length})}, zero_is_zero);
-  GraphValue flat = node.emit("dyn.reshape", {table, list({num(1), length})}, zero_is_zero);
-  GraphValue places = broadcast_like(node, flat, data);
-  GraphValue empty = node.emit("dyn.full", {node.scalar(x.dtype(), 0), list({rows, stride})},
-                               {{"dtype", x.dtype()}});
-  GraphValue sums =
-      node.emit("scatter_elements", {empty, places, data}, {{"axis", 1}, {"reduction", "add"}});
-  Values shape{batch, channels};
-  shape.insert(shape.end(), padded_extents.begin(), padded_extents.end());
-  GraphValue result = node.emit("dyn.reshape", {sums, list(shape)}, zero_is_zero);
-  for (size_t k = 0; k < rank; ++k) {
-    if (pads[k] == 0 && pads[k + rank] == 0) continue;
-    GraphValue begin = num(pads[k]);
-    result = slice_between(node, result, static_cast<int64_t>(k) + 2, begin,
-                           op("add", begin, extents[k]));
-  }
-  return {result};
-}
+
+  NodeContext& node_;
+  GraphValue x_, image_, block_;
+  size_t rank_ = 0;
+  std::vector<int64_t> strides_, dilations_, pads_;
+  Values extents_, padded_, steps_;  // of each axis
+  GraphValue area_, count_;          // elements of a block; blocks
+  GraphValue table_, stride_;        // of the places; elements of the padded image
+};
+
+Values convert_col2im(NodeContext& node) { return ColumnsToImage(node).run(); }
 RELAY_ONNX("Col2Im", 18, convert_col2im)
 
 }  // namespace

@@ -129,93 +129,136 @@ std::optional<int64_t> repetitions(const Form& form, const Axis& axis, Dim exten
   return times;
 }
 
-GraphValue resize_axis(NodeContext& node, const Form& form, const Axis& axis, GraphValue x) {
+// The elements of one axis at the places of the result, weighted and summed up.
+class ResizedAxis {
+ public:
+  ResizedAxis(NodeContext& node, const Form& form, const Axis& axis, const GraphValue& x)
+      : node_(node),
+        with_(node, kFloat64),
+        form_(form),
+        axis_(axis),
+        x_(x),
+        along_{{"axis", static_cast<int64_t>(axis.axis)}, {"mode", "clip"}} {
+    GraphValue extent = extent_of(node, x, axis.axis);
+    place_ = places_of(node, form, axis, extent);
+    limit_ = with_.subtract(node.cast(extent, kFloat64), 1.0);
+  }
+
+  GraphValue run() {
+    GraphValue result;
+    if (form_.mode == "nearest") {
+      result = take(inside(nearest_of(node_, form_, place_)));
+    } else {
+      base_ = with_.subtract(node_.emit("ceil", {place_}), 1.0);
+      shrink_ =
+          form_.antialias ? node_.emit("minimum", {axis_.scale, with_.number(1)}) : with_.number(1);
+      result = form_.antialias ? sum_of_row() : sum_of_taps();
+    }
+    if (form_.places == "tf_crop_and_resize") {
+      GraphValue off = node_.emit("logical_or", {node_.emit("less", {place_, with_.number(0)}),
+                                                 node_.emit("greater", {place_, limit_})});
+      result = node_.emit("where",
+                          {along_x(off), node_.scalar(x_.dtype(), form_.extrapolation), result});
+    }
+    return result;
+  }
+
+ private:
+  GraphValue take(const GraphValue& positions) {
+    return node_.emit("take", {x_, positions}, along_);
+  }
+
+  GraphValue inside(const GraphValue& position) {
+    return node_.cast(
+        node_.emit("minimum", {node_.emit("maximum", {position, with_.number(0)}), limit_}),
+        kInt64);
+  }
+
+  // A vector, or a matrix of them, with one axis of extent 1 for each axis of x after this one.
+  GraphValue along_x(const GraphValue& vector) {
+    std::vector<int64_t> axes;
+    for (size_t k = axis_.axis + 1; k < x_.rank(); ++k) {
+      axes.push_back(static_cast<int64_t>(vector.rank() + axes.size()));
+    }
+    return node_.unsqueeze(vector, axes);
+  }
+
+  // Positions and weights of taps: one after the other, or all as a matrix where a run decides
+  // how many there are.
+  GraphValue weigh(const GraphValue& position, const GraphValue& of) {
+    GraphValue weight =
+        weight_at(node_, form_, with_.multiply(with_.subtract(position, of), shrink_));
+    if (!form_.exclude_outside) return weight;
+    GraphValue in =
+        node_.emit("logical_and", {node_.emit("greater_equal", {position, with_.number(0)}),
+                                   node_.emit("less_equal", {position, limit_})});
+    return node_.emit("where", {in, weight, with_.number(0)});
+  }
+
+  GraphValue share(const GraphValue& weight, const GraphValue& sum) {
+    GraphValue safe =
+        node_.emit("where", {node_.emit("equal", {sum, with_.number(0)}), with_.number(1), sum});
+    return with_.divide(weight, safe);
+  }
+
+  GraphValue weighted(const GraphValue& elements, const GraphValue& weight) {
+    return node_.emit("multiply", {elements, along_x(node_.cast(weight, x_.dtype()))});
+  }
+
+  int64_t reach() const { return form_.mode == "linear" ? 1 : 2; }
+
+  GraphValue sum_of_taps() {
+    Values positions, weights;
+    GraphValue sum, result;
+    for (int64_t k = 1 - reach(); k <= reach(); ++k) {
+      positions.push_back(with_.add(base_, static_cast<double>(k)));
+      weights.push_back(weigh(positions.back(), place_));
+      sum = sum ? with_.add(sum, weights.back()) : weights.back();
+    }
+    for (size_t k = 0; k < positions.size(); ++k) {
+      GraphValue weight = form_.exclude_outside ? share(weights[k], sum) : weights[k];
+      GraphValue tap = weighted(take(inside(positions[k])), weight);
+      result = result ? node_.emit("add", {result, tap}) : tap;
+    }
+    return result;
+  }
+
+  // The first tap stands floor(-reach / shrink) + 1 from the base, and as many after it.
+  GraphValue sum_of_row() {
+    GraphValue first =
+        with_.add(node_.emit("floor", {with_.divide(-static_cast<double>(reach()), shrink_)}), 1.0);
+    GraphValue count = with_.subtract(2.0, with_.multiply(first, 2.0));
+    GraphValue taps = node_.cast(
+        node_.emit("arange",
+                   {node_.scalar(kInt64, 0), node_.cast(count, kInt64), node_.scalar(kInt64, 1)},
+                   {{"dtype", kInt64}}),
+        kFloat64);
+    GraphValue column = node_.unsqueeze(base_, {1});
+    GraphValue position = with_.add(with_.add(column, first), taps);
+    GraphValue weight = weigh(position, node_.unsqueeze(place_, {1}));
+    AttrList rows{{"axis", std::vector<int64_t>{1}}, {"keepdims", true}};
+    weight = share(weight, node_.emit("sum", {weight}, rows));
+    GraphValue elements = weighted(take(inside(position)), weight);
+    const auto at = static_cast<int64_t>(axis_.axis);
+    return node_.emit("sum", {elements}, {{"axis", std::vector<int64_t>{at + 1}}});
+  }
+
+  NodeContext& node_;
+  Arithmetic with_;
+  const Form& form_;
+  const Axis& axis_;
+  const GraphValue x_;
+  const AttrList along_;
+  GraphValue place_, limit_;  // of each result in x; the last element's place
+  GraphValue base_, shrink_;  // the element before a place; how much closer taps stand
+};
+
+GraphValue resize_axis(NodeContext& node, const Form& form, const Axis& axis, const GraphValue& x) {
   if (std::optional<int64_t> times = repetitions(form, axis, x.dim(axis.axis))) {
     return node.emit("repeat", {x},
                      {{"repeats", *times}, {"axis", static_cast<int64_t>(axis.axis)}});
   }
-  Arithmetic with(node, kFloat64);
-  auto at = static_cast<int64_t>(axis.axis);
-  AttrList along{{"axis", at}, {"mode", "clip"}};
-  GraphValue extent = extent_of(node, x, axis.axis);
-  GraphValue place = places_of(node, form, axis, extent);
-  GraphValue limit = with.subtract(node.cast(extent, kFloat64), 1.0);
-  auto inside = [&](const GraphValue& position) {
-    return node.cast(
-        node.emit("minimum", {node.emit("maximum", {position, with.number(0)}), limit}), kInt64);
-  };
-  // A vector, or a matrix of them, with one axis of extent 1 for each axis of x after this one.
-  auto along_x = [&](const GraphValue& vector) {
-    std::vector<int64_t> axes;
-    for (size_t k = axis.axis + 1; k < x.rank(); ++k) {
-      axes.push_back(static_cast<int64_t>(vector.rank() + axes.size()));
-    }
-    return node.unsqueeze(vector, axes);
-  };
-  DType dtype = x.dtype();
-  GraphValue result;
-  if (form.mode == "nearest") {
-    result = node.emit("take", {x, inside(nearest_of(node, form, place))}, along);
-  } else {
-    int64_t reach = form.mode == "linear" ? 1 : 2;
-    GraphValue base = with.subtract(node.emit("ceil", {place}), 1.0);
-    GraphValue shrink =
-        form.antialias ? node.emit("minimum", {axis.scale, with.number(1)}) : with.number(1);
-    // Positions and weights of taps: one after the other, or all as a matrix where a run decides
-    // how many there are.
-    auto weigh = [&](const GraphValue& position, const GraphValue& of) {
-      GraphValue weight = weight_at(node, form, with.multiply(with.subtract(position, of), shrink));
-      if (!form.exclude_outside) return weight;
-      GraphValue in =
-          node.emit("logical_and", {node.emit("greater_equal", {position, with.number(0)}),
-                                    node.emit("less_equal", {position, limit})});
-      return node.emit("where", {in, weight, with.number(0)});
-    };
-    auto share = [&](const GraphValue& weight, const GraphValue& sum) {
-      GraphValue safe =
-          node.emit("where", {node.emit("equal", {sum, with.number(0)}), with.number(1), sum});
-      return with.divide(weight, safe);
-    };
-    if (!form.antialias) {
-      Values positions, weights;
-      GraphValue sum;
-      for (int64_t k = 1 - reach; k <= reach; ++k) {
-        positions.push_back(with.add(base, static_cast<double>(k)));
-        weights.push_back(weigh(positions.back(), place));
-        sum = sum ? with.add(sum, weights.back()) : weights.back();
-      }
-      for (size_t k = 0; k < positions.size(); ++k) {
-        GraphValue weight = form.exclude_outside ? share(weights[k], sum) : weights[k];
-        GraphValue tap = node.emit("take", {x, inside(positions[k])}, along);
-        tap = node.emit("multiply", {tap, along_x(node.cast(weight, dtype))});
-        result = result ? node.emit("add", {result, tap}) : tap;
-      }
-    } else {
-      // The first tap stands floor(-reach / shrink) + 1 from the base, and as many after it.
-      GraphValue first =
-          with.add(node.emit("floor", {with.divide(-static_cast<double>(reach), shrink)}), 1.0);
-      GraphValue count = with.subtract(2.0, with.multiply(first, 2.0));
-      GraphValue taps = node.cast(
-          node.emit("arange",
-                    {node.scalar(kInt64, 0), node.cast(count, kInt64), node.scalar(kInt64, 1)},
-                    {{"dtype", kInt64}}),
-          kFloat64);
-      GraphValue column = node.unsqueeze(base, {1});
-      GraphValue position = with.add(with.add(column, first), taps);
-      GraphValue weight = weigh(position, node.unsqueeze(place, {1}));
-      AttrList rows{{"axis", std::vector<int64_t>{1}}, {"keepdims", true}};
-      weight = share(weight, node.emit("sum", {weight}, rows));
-      GraphValue elements = node.emit("take", {x, inside(position)}, along);
-      elements = node.emit("multiply", {elements, along_x(node.cast(weight, dtype))});
-      result = node.emit("sum", {elements}, {{"axis", std::vector<int64_t>{at + 1}}});
-    }
-  }
-  if (form.places == "tf_crop_and_resize") {
-    GraphValue off = node.emit("logical_or", {node.emit("less", {place, with.number(0)}),
-                                              node.emit("greater", {place, limit})});
-    result = node.emit("where", {along_x(off), node.scalar(dtype, form.extrapolation), result});
-  }
-  return result;
+  return ResizedAxis(node, form, axis, x).run();
 }
 
 // ---- Relay's own operator -----------------------------------------------------------------------

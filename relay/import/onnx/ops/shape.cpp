@@ -407,58 +407,12 @@ Values split_terms(NodeContext& node, const GraphValue& x, int64_t axis, const E
   return parts;
 }
 
-Values convert_split(NodeContext& node) {
-  GraphValue x = node.input(0);
-  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
-  Dim extent = x.dim(static_cast<size_t>(axis));
-  std::vector<int64_t> sizes;
-  if (node.opset() < 13) {
-    sizes = node.attr_ints("split", std::vector<int64_t>());
-  } else if (node.has(1)) {
-    if (!node.constant(1)) {
-      node.ignore({"num_outputs"});
-      if (std::optional<Elements> terms = node.known(1)) return split_terms(node, x, axis, *terms);
-      return split_at_run_time(node, x, axis, as_list(node, node.input(1), "split"));
-    }
-    sizes = node.ints(1, "split");
-  }
-  auto outputs = static_cast<int64_t>(node.num_outputs());
-  if (node.opset() >= 18) {
-    int64_t stated = node.attr_int("num_outputs", outputs);
-    node.require(stated == outputs, "num_outputs is " + std::to_string(stated) + ", there are " +
-                                        std::to_string(outputs));
-  }
-  if (sizes.empty()) {
-    node.require(outputs > 0, "there are no outputs");
-    if (!extent.is_int() && node.opset() >= 18) {
-      // The last part is the smaller one.
-      if (extent.is_any()) return split_evenly_at_run_time(node, x, axis);
-      Elements terms;
-      Dim each = ceil_div(extent, outputs);
-      for (int64_t k = 0; k < outputs; ++k) {
-        terms.push_back(min(each * (k + 1), extent) - min(each * k, extent));
-      }
-      return split_terms(node, x, axis, terms);
-    }
-    if (!extent.is_int()) {
-      GraphValue parts =
-          node.emit("split", {x}, {{"indices_or_sections", AttrValue(outputs)}, {"axis", axis}});
-      return node.fields(parts);
-    }
-    // The last part is the smaller one.
-    node.require(node.opset() >= 18 || extent.as_int() % outputs == 0,
-                 "an axis of the extent " + extent.str() + " does not divide into " +
-                     std::to_string(outputs) + " equal parts");
-    int64_t each = (extent.as_int() + outputs - 1) / outputs;
-    int64_t left = extent.as_int();
-    for (int64_t k = 0; k < outputs; ++k) {
-      sizes.push_back(std::min(each, left));
-      left -= sizes.back();
-    }
-  }
-  node.require(sizes.size() == node.num_outputs(), "split has " + std::to_string(sizes.size()) +
-                                                       " entries for " + std::to_string(outputs) +
-                                                       " outputs");
+// An axis in parts of these sizes.
+Values split_sizes(NodeContext& node, GraphValue x, int64_t axis, std::span<const int64_t> sizes) {
+  const Dim extent = x.dim(static_cast<size_t>(axis));
+  node.require(sizes.size() == node.num_outputs(),
+               "split has " + std::to_string(sizes.size()) + " entries for " +
+                   std::to_string(node.num_outputs()) + " outputs");
   AttrValue::List cuts;
   int64_t at = 0;
   for (size_t k = 0; k < sizes.size(); ++k) {
@@ -488,6 +442,63 @@ Values convert_split(NodeContext& node) {
     }
   }
   return results;
+}
+
+// An axis in as many parts as there are outputs.
+Values split_evenly(NodeContext& node, const GraphValue& x, int64_t axis) {
+  const auto outputs = static_cast<int64_t>(node.num_outputs());
+  const Dim extent = x.dim(static_cast<size_t>(axis));
+  node.require(outputs > 0, "there are no outputs");
+  if (!extent.is_int() && node.opset() >= 18) {
+    // The last part is the smaller one.
+    if (extent.is_any()) return split_evenly_at_run_time(node, x, axis);
+    Elements terms;
+    Dim each = ceil_div(extent, outputs);
+    for (int64_t k = 0; k < outputs; ++k) {
+      terms.push_back(min(each * (k + 1), extent) - min(each * k, extent));
+    }
+    return split_terms(node, x, axis, terms);
+  }
+  if (!extent.is_int()) {
+    GraphValue parts =
+        node.emit("split", {x}, {{"indices_or_sections", AttrValue(outputs)}, {"axis", axis}});
+    return node.fields(parts);
+  }
+  // The last part is the smaller one.
+  node.require(node.opset() >= 18 || extent.as_int() % outputs == 0,
+               "an axis of the extent " + extent.str() + " does not divide into " +
+                   std::to_string(outputs) + " equal parts");
+  std::vector<int64_t> sizes;
+  int64_t each = (extent.as_int() + outputs - 1) / outputs;
+  int64_t left = extent.as_int();
+  for (int64_t k = 0; k < outputs; ++k) {
+    sizes.push_back(std::min(each, left));
+    left -= sizes.back();
+  }
+  return split_sizes(node, x, axis, sizes);
+}
+
+Values convert_split(NodeContext& node) {
+  GraphValue x = node.input(0);
+  int64_t axis = node.axis(node.attr_int("axis", 0), x.rank());
+  std::vector<int64_t> sizes;
+  if (node.opset() < 13) {
+    sizes = node.attr_ints("split", std::vector<int64_t>());
+  } else if (node.has(1)) {
+    if (!node.constant(1)) {
+      node.ignore({"num_outputs"});
+      if (std::optional<Elements> terms = node.known(1)) return split_terms(node, x, axis, *terms);
+      return split_at_run_time(node, x, axis, as_list(node, node.input(1), "split"));
+    }
+    sizes = node.ints(1, "split");
+  }
+  auto outputs = static_cast<int64_t>(node.num_outputs());
+  if (node.opset() >= 18) {
+    int64_t stated = node.attr_int("num_outputs", outputs);
+    node.require(stated == outputs, "num_outputs is " + std::to_string(stated) + ", there are " +
+                                        std::to_string(outputs));
+  }
+  return sizes.empty() ? split_evenly(node, x, axis) : split_sizes(node, x, axis, sizes);
 }
 RELAY_ONNX("Split", 2, convert_split)
 
