@@ -372,104 +372,142 @@ Computation with_packed_factors(const Computation& computation, const BlockChain
   return result;
 }
 
-OneBlock one_block(const Computation& computation, const BlockChain& chain) {
-  OneBlock block;
-  std::vector<Dim> begin;  // of rows
-  for (size_t r = 0; r < chain.rows.size(); ++r) {
-    if (chain.whole[r]) {
-      begin.emplace_back(0);
-      continue;
+namespace {
+
+/// Makes the computation of one block from the stages of all.
+class BlockMaker {
+ public:
+  BlockMaker(const Computation& computation, const BlockChain& chain)
+      : computation_(computation), chain_(chain) {}
+
+  OneBlock run() {
+    count_rows();
+    choose_columns();
+    Computation& c = block_.computation;
+    c.inputs = computation_.inputs;
+    c.num_axes = computation_.num_axes;
+    c.num_vars = computation_.num_vars;
+    for (size_t k = 0; k < chain_.stages.size(); ++k) c.stages.push_back(stage(k));
+    const auto last = static_cast<int32_t>(c.stages.size()) - 1;
+    c.outputs.push_back({{last, 0}, c.stages.back().outputs[0].dims});
+    for (const auto& row : chain_.row_of.back())
+      block_.begin.push_back(row ? begin_[*row] : Dim(0));
+    c.verify();
+    return std::move(block_);
+  }
+
+ private:
+  void count_rows() {
+    for (size_t r = 0; r < chain_.rows.size(); ++r) {
+      if (chain_.whole[r]) {
+        begin_.emplace_back(0);
+        continue;
+      }
+      const Dim symbol = numbered_symbol("c", block_.counters.size());
+      const bool cut = r == chain_.cut;
+      block_.counters.push_back({symbol, cut ? chain_.count : chain_.rows[r]});
+      begin_.push_back(!cut ? symbol
+                       : chain_.count.is_int(1)
+                           ? Dim(0)
+                           : min(symbol * chain_.size, chain_.rows[r] - chain_.size));
     }
-    const Dim symbol = numbered_symbol("c", block.counters.size());
-    const bool cut = r == chain.cut;
-    block.counters.push_back({symbol, cut ? chain.count : chain.rows[r]});
-    begin.push_back(!cut                    ? symbol
-                    : chain.count.is_int(1) ? Dim(0)
-                                            : min(symbol * chain.size, chain.rows[r] - chain.size));
   }
-  // A whole number of panels is as quick as a part.
-  constexpr int64_t kColumns = 64;
-  std::optional<SeenColumns> seen = seen_columns(computation, chain);
-  Dim columns = 0;
-  if (seen) {
-    const Dim end = begin[chain.cut] + chain.size + seen->offset;
-    columns = min(seen->extent, max(Dim(1), ceil_div(end, kColumns) * Dim(kColumns)));
+
+  void choose_columns() {
+    // A whole number of panels is as quick as a part.
+    constexpr int64_t kColumns = 64;
+    seen_ = seen_columns(computation_, chain_);
+    if (!seen_) return;
+    const Dim end = begin_[chain_.cut] + chain_.size + seen_->offset;
+    columns_ = min(seen_->extent, max(Dim(1), ceil_div(end, kColumns) * Dim(kColumns)));
   }
-  auto narrow = [&](Axis& axis) {
+
+  bool narrow(Axis& axis) const {
     const bool narrowed =
-        seen && std::find(seen->axes.begin(), seen->axes.end(), axis.id) != seen->axes.end();
-    if (narrowed) axis.extent = columns;
+        seen_ && std::find(seen_->axes.begin(), seen_->axes.end(), axis.id) != seen_->axes.end();
+    if (narrowed) axis.extent = columns_;
     return narrowed;
-  };
-  Computation& c = block.computation;
-  c.inputs = computation.inputs;
-  c.num_axes = computation.num_axes;
-  c.num_vars = computation.num_vars;
-  auto moved = [&](TensorId id) -> TensorId {
+  }
+
+  TensorId moved(TensorId id) {
     if (id.is_input()) return id;
-    auto at = std::find(chain.stages.begin(), chain.stages.end(), static_cast<size_t>(id.stage));
-    if (at != chain.stages.end())
-      return {static_cast<int32_t>(at - chain.stages.begin()), id.index};
-    auto known = std::find(block.tensors.begin(), block.tensors.end(), id);
-    if (known == block.tensors.end()) {
-      known = block.tensors.insert(known, id);
-      c.inputs.push_back(computation.info(id));
+    auto at = std::find(chain_.stages.begin(), chain_.stages.end(), static_cast<size_t>(id.stage));
+    if (at != chain_.stages.end())
+      return {static_cast<int32_t>(at - chain_.stages.begin()), id.index};
+    auto known = std::find(block_.tensors.begin(), block_.tensors.end(), id);
+    if (known == block_.tensors.end()) {
+      known = block_.tensors.insert(known, id);
+      block_.computation.inputs.push_back(computation_.info(id));
     }
-    return {-1, static_cast<int32_t>(computation.inputs.size() +
-                                     static_cast<size_t>(known - block.tensors.begin()))};
-  };
-  for (size_t k = 0; k < chain.stages.size(); ++k) {
-    te::Stage stage = computation.stages[chain.stages[k]];
+    return {-1, static_cast<int32_t>(computation_.inputs.size() +
+                                     static_cast<size_t>(known - block_.tensors.begin()))};
+  }
+
+  te::Stage stage(size_t k) {
+    te::Stage stage = computation_.stages[chain_.stages[k]];
     auto& map = std::get<Map>(stage.body);
     Names shifted;
     for (size_t a = 0; a < map.axes.size(); ++a) {
       if (narrow(map.axes[a])) {
-        for (te::TensorInfo& output : stage.outputs) output.dims[a] = columns;
+        for (te::TensorInfo& output : stage.outputs) output.dims[a] = columns_;
       }
-      if (!chain.row_of[k][a]) continue;
-      const size_t row = *chain.row_of[k][a];
-      if (chain.whole[row]) continue;
-      map.axes[a].extent = row == chain.cut ? chain.size : Dim(1);
+      if (!chain_.row_of[k][a]) continue;
+      const size_t row = *chain_.row_of[k][a];
+      if (chain_.whole[row]) continue;
+      map.axes[a].extent = row == chain_.cut ? chain_.size : Dim(1);
       for (te::TensorInfo& output : stage.outputs) output.dims[a] = map.axes[a].extent;
       const te::Scalar at = te::index_of(map.axes[a]);
-      shifted.emplace(map.axes[a].id, row == chain.cut ? (at + te::from_dim(begin[row])).ref()
-                                                       : te::from_dim(begin[row]).ref());
+      shifted.emplace(map.axes[a].id, row == chain_.cut ? (at + te::from_dim(begin_[row])).ref()
+                                                        : te::from_dim(begin_[row]).ref());
     }
-    // Tensors of the block are read at its own rows, others where the block is.
     te::ScalarRewriter place(
         [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
-          if (node->kind == ScalarKind::kIndex) {
-            auto found = shifted.find(node->axis);
-            return found == shifted.end() ? ScalarRef() : found->second;
-          }
-          if (node->kind == ScalarKind::kFold && seen) {
-            Ref<ScalarNode> fold = te::copy_node(*node);
-            fold->args = args;
-            for (Axis& axis : fold->axes) narrow(axis);
-            return fold;
-          }
-          if (node->kind != ScalarKind::kLoad) return {};
-          Ref<ScalarNode> load = te::copy_node(*node);
-          load->tensor = moved(node->tensor);
-          load->args = args;
-          if (!load->tensor.is_input()) {
-            const auto& rows = chain.row_of[static_cast<size_t>(load->tensor.stage)];
-            for (size_t d = 0; d < rows.size(); ++d) {
-              if (!rows[d]) continue;
-              const bool inside = *rows[d] == chain.cut || chain.whole[*rows[d]];
-              load->args[d] = inside ? node->args[d] : te::index_constant(0).ref();
-            }
-          }
-          return load;
+          return placed(*node, args, shifted);
         });
     for (ScalarRef& value : map.values) value = place(value);
-    c.stages.push_back(std::move(stage));
+    return stage;
   }
-  const auto last = static_cast<int32_t>(c.stages.size()) - 1;
-  c.outputs.push_back({{last, 0}, c.stages.back().outputs[0].dims});
-  for (const auto& row : chain.row_of.back()) block.begin.push_back(row ? begin[*row] : Dim(0));
-  c.verify();
-  return block;
+
+  // A node where the block is; null if it is the same there. Tensors of the block are read at its
+  // own rows, others where the block is.
+  ScalarRef placed(const te::ScalarNode& node, const std::vector<ScalarRef>& args,
+                   const Names& shifted) {
+    if (node.kind == ScalarKind::kIndex) {
+      auto found = shifted.find(node.axis);
+      return found == shifted.end() ? ScalarRef() : found->second;
+    }
+    if (node.kind == ScalarKind::kFold && seen_) {
+      Ref<te::ScalarNode> fold = te::copy_node(node);
+      fold->args = args;
+      for (Axis& axis : fold->axes) narrow(axis);
+      return fold;
+    }
+    if (node.kind != ScalarKind::kLoad) return {};
+    Ref<te::ScalarNode> load = te::copy_node(node);
+    load->tensor = moved(node.tensor);
+    load->args = args;
+    if (load->tensor.is_input()) return load;
+    const auto& rows = chain_.row_of[static_cast<size_t>(load->tensor.stage)];
+    for (size_t d = 0; d < rows.size(); ++d) {
+      if (!rows[d]) continue;
+      const bool inside = *rows[d] == chain_.cut || chain_.whole[*rows[d]];
+      load->args[d] = inside ? node.args[d] : te::index_constant(0).ref();
+    }
+    return load;
+  }
+
+  const Computation& computation_;
+  const BlockChain& chain_;
+  OneBlock block_;
+  std::vector<Dim> begin_;  // of rows
+  std::optional<SeenColumns> seen_;
+  Dim columns_ = 0;
+};
+
+}  // namespace
+
+OneBlock one_block(const Computation& computation, const BlockChain& chain) {
+  return BlockMaker(computation, chain).run();
 }
 
 }  // namespace relay::lower

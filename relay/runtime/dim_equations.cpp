@@ -430,12 +430,11 @@ bool DimEquations::linear_row(const Slots& slots, std::span<const size_t> unknow
   return true;
 }
 
-// Solves linear equations together: determines names, or finds that one cannot hold.
-std::optional<DimEquations::Failure> DimEquations::eliminate() {
+// The open equations that are linear in their names, as many as there is room for.
+std::vector<DimEquations::Row> DimEquations::linear_rows(std::vector<size_t>& unknowns) const {
   constexpr size_t kMost = 64;
   Slots slots(code_.size());
   compute(slots);
-  std::vector<size_t> unknowns;
   std::vector<size_t> open;
   for (size_t i = 0; i < equations_.size() && open.size() < kMost; ++i) {
     if (slots[equations_[i].slot].state != Slot::State::kOpen) continue;
@@ -452,24 +451,48 @@ std::optional<DimEquations::Failure> DimEquations::eliminate() {
     Row row;
     if (linear_row(slots, unknowns, i, row)) rows.push_back(std::move(row));
   }
-  // Whole numbers solve a row only if the divisor of its coefficients divides the constant, and
-  // numbers of 0 or more only if the terms do not all have one sign.
-  auto reduce = [&](Row& row) {
-    Wide divisor = 0;
-    bool below = row.constant < 0;
-    bool above = row.constant > 0;
-    for (Wide coefficient : row.coefficients) {
-      divisor = gcd(divisor, coefficient);
-      below = below || coefficient < 0;
-      above = above || coefficient > 0;
-    }
-    if (row.constant != 0 && (divisor == 0 || row.constant % divisor != 0 || !below || !above))
-      return false;
-    for (Wide& coefficient : row.coefficients)
-      if (divisor != 0) coefficient /= divisor;
-    if (divisor != 0) row.constant /= divisor;
-    return true;
+  return rows;
+}
+
+// Divides a row by what divides all of it; false if nothing solves it. Whole numbers solve a row
+// only if the divisor of its coefficients divides the constant, and numbers of 0 or more only if
+// the terms do not all have one sign.
+bool DimEquations::reduce(Row& row) {
+  Wide divisor = 0;
+  bool below = row.constant < 0;
+  bool above = row.constant > 0;
+  for (Wide coefficient : row.coefficients) {
+    divisor = gcd(divisor, coefficient);
+    below = below || coefficient < 0;
+    above = above || coefficient > 0;
+  }
+  if (row.constant != 0 && (divisor == 0 || row.constant % divisor != 0 || !below || !above))
+    return false;
+  if (divisor == 0) return true;
+  for (Wide& coefficient : row.coefficients) coefficient /= divisor;
+  row.constant /= divisor;
+  return true;
+}
+
+// Takes the unknown `column` out of a row; false if the numbers become too large.
+bool DimEquations::take_out(size_t column, const Row& lead, Row& row) {
+  const Wide factor = row.coefficients[column];
+  bool fits = true;
+  auto combine = [&](Wide& own, Wide other) {
+    own = own * lead.coefficients[column] - other * factor;
+    fits = fits && fits_wide(own);
   };
+  for (size_t k = 0; k < row.coefficients.size(); ++k)
+    combine(row.coefficients[k], lead.coefficients[k]);
+  combine(row.constant, lead.constant);
+  row.equation = std::max(row.equation, lead.equation);
+  return fits;
+}
+
+// Solves linear equations together: determines names, or finds that one cannot hold.
+std::optional<DimEquations::Failure> DimEquations::eliminate() {
+  std::vector<size_t> unknowns;
+  std::vector<Row> rows = linear_rows(unknowns);
   auto refuse = [&](const Row& row) {
     return fail(equations_[row.equation], Failure::Why::kUnsolved);
   };
@@ -484,37 +507,32 @@ std::optional<DimEquations::Failure> DimEquations::eliminate() {
     std::swap(rows[done], *pivot);
     const Row lead = rows[done];
     for (size_t i = 0; i < rows.size(); ++i) {
-      Row& row = rows[i];
-      Wide factor = row.coefficients[column];
-      if (i == done || factor == 0) continue;
-      bool fits = true;
-      auto combine = [&](Wide& own, Wide other) {
-        own = own * lead.coefficients[column] - other * factor;
-        fits = fits && fits_wide(own);
-      };
-      for (size_t k = 0; k < unknowns.size(); ++k)
-        combine(row.coefficients[k], lead.coefficients[k]);
-      combine(row.constant, lead.constant);
-      if (!fits) return std::nullopt;  // too large to tell
-      row.equation = std::max(row.equation, lead.equation);
-      if (!reduce(row)) return refuse(row);
+      if (i == done || rows[i].coefficients[column] == 0) continue;
+      if (!take_out(column, lead, rows[i])) return std::nullopt;  // too large to tell
+      if (!reduce(rows[i])) return refuse(rows[i]);
     }
     ++done;
   }
   for (const Row& row : rows) {
-    size_t count = 0;
-    size_t at = 0;
-    for (size_t k = 0; k < unknowns.size(); ++k) {
-      if (row.coefficients[k] == 0) continue;
-      ++count;
-      at = k;
-    }
-    if (count != 1 || names_[unknowns[at]].value) continue;
-    Wide value = -row.constant / row.coefficients[at];  // exact: the coefficient is 1 or -1
-    Equation equation = equations_[row.equation];
-    if (auto failure = narrow(equation, unknowns[at], value, value)) return failure;
+    if (auto failure = settle_row(row, unknowns)) return failure;
   }
   return std::nullopt;
+}
+
+// Takes up the value of the name that a row is about, if it is about one.
+std::optional<DimEquations::Failure> DimEquations::settle_row(const Row& row,
+                                                              std::span<const size_t> unknowns) {
+  size_t count = 0;
+  size_t at = 0;
+  for (size_t k = 0; k < unknowns.size(); ++k) {
+    if (row.coefficients[k] == 0) continue;
+    ++count;
+    at = k;
+  }
+  if (count != 1 || names_[unknowns[at]].value) return std::nullopt;
+  const Wide value = -row.constant / row.coefficients[at];  // exact: the coefficient is 1 or -1
+  Equation equation = equations_[row.equation];
+  return narrow(equation, unknowns[at], value, value);
 }
 
 // True if numbers exist for all unknown names. Nothing searches: all but one are tried as 0, as 1

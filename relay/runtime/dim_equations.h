@@ -121,7 +121,11 @@ class DimEquations {
   std::optional<int64_t> at(uint32_t slot, size_t name, int64_t value) const;
   bool linear_row(const Slots& slots, std::span<const size_t> unknowns, size_t equation,
                   Row& row) const;
+  std::vector<Row> linear_rows(std::vector<size_t>& unknowns) const;
+  static bool reduce(Row& row);
+  static bool take_out(size_t column, const Row& lead, Row& row);
   std::optional<Failure> eliminate();
+  std::optional<Failure> settle_row(const Row& row, std::span<const size_t> unknowns);
   bool has_solution() const;
   Failure fail(const Equation& equation, Failure::Why why) const;
 

@@ -84,6 +84,8 @@ class ProgramCompiler {
   /// place of the use.
   Reg operand(const ScalarNode* node, uint32_t scope, bool wide);
   void emit(size_t i);
+  void set_number_op(Instr& instr, const ScalarNode& node, uint32_t scope);
+  void set_select(Instr& instr, const ScalarNode& node, const Place& place, uint32_t context);
   void finish(size_t i, const Instr& instr, uint32_t context);
   void emit_thunk(size_t i, uint32_t context);
   Reg index_reg(uint32_t axis) const;

@@ -41,6 +41,49 @@ Reg ProgramCompiler::operand(const ScalarNode* node, uint32_t scope, bool wide) 
   return instr.out;
 }
 
+// An operation on numbers: its function and its operands.
+void ProgramCompiler::set_number_op(Instr& instr, const ScalarNode& node, uint32_t scope) {
+  const DType from = node.args[0]->dtype;
+  instr.code = Instr::Code::kUnary;
+  instr.a = operand(node.args[0].get(), scope, instr.wide);
+  switch (node.kind) {
+    case ScalarKind::kUnary:
+      instr.unary = rows::unary_fn(node.unary, from);
+      instr.round = rows::round_fn(node.dtype);
+      return;
+    case ScalarKind::kCast:
+      instr.unary = rows::cast_fn(from, node.dtype);
+      return;
+    case ScalarKind::kBitcast:
+      instr.unary = rows::bitcast_fn(from, node.dtype);
+      return;
+    default:
+      break;
+  }
+  instr.b = operand(node.args[1].get(), scope, instr.wide);
+  if (divides(node.binary) && from.is_integer()) {
+    instr.code = Instr::Code::kDivide;
+    instr.divide = rows::divide_fn(node.binary, from);
+  } else {
+    instr.code = Instr::Code::kBinary;
+    instr.binary = rows::binary_fn(node.binary, from);
+    instr.round = rows::round_fn(node.dtype);
+  }
+}
+
+void ProgramCompiler::set_select(Instr& instr, const ScalarNode& node, const Place& place,
+                                 uint32_t context) {
+  instr.code = Instr::Code::kSelect;
+  instr.extra = place.plan;
+  instr.c = operand(node.args[0].get(), place.scope, false);
+  instr.a = operand(node.args[1].get(), arm_scopes_[place.plan].first, instr.wide);
+  instr.b = operand(node.args[2].get(), arm_scopes_[place.plan].second, instr.wide);
+  if (!p_.registers_[instr.c].wide) return;
+  SelectInfo& info = p_.selects_[place.plan];
+  info.then_mask.resize(static_cast<size_t>(p_.contexts_[context].capacity));
+  info.else_mask.resize(info.then_mask.size());
+}
+
 void ProgramCompiler::emit(size_t i) {
   Place& place = places_[i];
   const ScalarNode& node = *nodes_[i];
@@ -75,51 +118,17 @@ void ProgramCompiler::emit(size_t i) {
     }
     case ScalarKind::kUnary:
     case ScalarKind::kCast:
-    case ScalarKind::kBitcast: {
-      DType from = node.args[0]->dtype;
-      instr.code = Instr::Code::kUnary;
-      instr.a = operand(node.args[0].get(), place.scope, wide);
-      if (node.kind == ScalarKind::kUnary) {
-        instr.unary = rows::unary_fn(node.unary, from);
-        instr.round = rows::round_fn(node.dtype);
-      } else if (node.kind == ScalarKind::kCast) {
-        instr.unary = rows::cast_fn(from, node.dtype);
-      } else {
-        instr.unary = rows::bitcast_fn(from, node.dtype);
-      }
+    case ScalarKind::kBitcast:
+    case ScalarKind::kBinary:
+      set_number_op(instr, node, place.scope);
       break;
-    }
-    case ScalarKind::kBinary: {
-      DType from = node.args[0]->dtype;
-      instr.a = operand(node.args[0].get(), place.scope, wide);
-      instr.b = operand(node.args[1].get(), place.scope, wide);
-      if (divides(node.binary) && from.is_integer()) {
-        instr.code = Instr::Code::kDivide;
-        instr.divide = rows::divide_fn(node.binary, from);
-      } else {
-        instr.code = Instr::Code::kBinary;
-        instr.binary = rows::binary_fn(node.binary, from);
-        instr.round = rows::round_fn(node.dtype);
-      }
-      break;
-    }
     case ScalarKind::kLoad:
       instr.code = Instr::Code::kLoad;
       instr.extra = emit_load(node, plans_[place.plan], place.scope);
       break;
-    case ScalarKind::kSelect: {
-      instr.code = Instr::Code::kSelect;
-      instr.extra = place.plan;
-      instr.c = operand(node.args[0].get(), place.scope, false);
-      instr.a = operand(node.args[1].get(), arm_scopes_[place.plan].first, wide);
-      instr.b = operand(node.args[2].get(), arm_scopes_[place.plan].second, wide);
-      if (p_.registers_[instr.c].wide) {
-        SelectInfo& info = p_.selects_[place.plan];
-        info.then_mask.resize(static_cast<size_t>(p_.contexts_[context].capacity));
-        info.else_mask.resize(info.then_mask.size());
-      }
+    case ScalarKind::kSelect:
+      set_select(instr, node, place, context);
       break;
-    }
     case ScalarKind::kFail:
       instr.code = Instr::Code::kFail;
       instr.extra = place.plan;

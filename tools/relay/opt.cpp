@@ -153,36 +153,71 @@ void verify_each(const OptOptions& options, const Module& module, PassContext& c
   context.instruments.push_back(reduce::verify_runs(std::move(arguments), std::move(checks)));
 }
 
-void opt(const OptOptions& options, Context& context_of_command) {
-  if (options.list) {
-    list_passes();
-    return;
-  }
-  if (options.program.empty()) throw UsageError("PROGRAM is required");
-  if ((options.print_changed || options.print_difference) && !options.emit.empty() &&
-      options.emit != "graph") {
-    throw UsageError(fmt::format("{} shows passes and graphs; --emit {} prints kernels",
-                                 options.print_changed ? "--print-changed" : "--print-diff",
-                                 options.emit));
-  }
-  if (options.emit == "graph") {
-    emit_graphs(options);
-    return;
-  }
-  if (!options.emit.empty()) {
-    emit(options);
-    return;
-  }
+// The passes that are asked for by name or as rules; none for the standard ones.
+std::vector<PassRef> asked_passes(const OptOptions& options,
+                                  const std::shared_ptr<RuleTrace>& trace) {
   std::vector<PassRef> passes;
   if (!options.passes.empty()) passes = parse_passes(options.passes);
   if (options.trace_rules && options.rewrite.empty())
     throw UsageError("--trace-rules is about the rules of --rewrite");
-  auto rules = options.trace_rules ? std::make_shared<RuleTrace>() : nullptr;
   if (!options.rewrite.empty()) {
     if (options.rewrite == "-" && options.program == "-")
       throw UsageError("the rules and the program cannot both be standard input");
-    passes.push_back(rules_pass(options.rewrite, rules));
+    passes.push_back(rules_pass(options.rewrite, trace));
   }
+  return passes;
+}
+
+bool prints_passes(const OptOptions& options) {
+  return options.print_changed || options.print_difference;
+}
+
+// What is told of passes beside the program.
+struct Reports {
+  std::shared_ptr<PassTimes> times = std::make_shared<PassTimes>();
+  std::shared_ptr<OpCounts> counts = std::make_shared<OpCounts>();
+  std::shared_ptr<RuleTrace> rules;
+};
+
+void add_instruments(const OptOptions& options, const Reports& reports, PassContext& context) {
+  if (prints_passes(options)) {
+    PrintPasses print;
+    print.when = options.print_changed ? PrintWhen::kChanged : PrintWhen::kDifference;
+    print.colour = may_colour(STDOUT_FILENO);
+    context.instruments.push_back(
+        print_passes([](const std::string& text) { print_out(text); }, print));
+  }
+  if (options.time_passes || !options.trace.empty())
+    context.instruments.push_back(time_passes(reports.times));
+  if (options.count_ops) context.instruments.push_back(count_ops(reports.counts));
+  if (!options.dump.empty()) context.instruments.push_back(dump_passes(options.dump));
+}
+
+void print_reports(const OptOptions& options, const Reports& reports) {
+  if (reports.rules) fmt::print(stderr, "{}", reports.rules->lines());
+  if (options.time_passes) fmt::print(stderr, "{}", reports.times->table());
+  if (options.count_ops) fmt::print(stderr, "{}", reports.counts->table());
+  if (options.trace.empty()) return;
+  std::string trace = reports.times->chrome_trace();
+  OutputFile file(options.trace);
+  file.write(trace.data(), trace.size());
+  file.commit();
+}
+
+// Suggests `relay reduce` for a failure, with the passes that ran up to it.
+void suggest_of_passes(const OptOptions& options, const std::string& ran, Context& context) {
+  std::vector<std::string> words{"--pass", ran};
+  if (!options.entry.empty()) words.insert(words.end(), {"--entry", options.entry});
+  for (const std::string& file : options.given.params)
+    words.insert(words.end(), {"--params", file});
+  suggest_reduce(context, options.program, words);
+}
+
+// Runs the passes, those that are asked for or the standard ones, and prints what they make.
+void run_passes(const OptOptions& options, Context& context_of_command) {
+  Reports reports;
+  if (options.trace_rules) reports.rules = std::make_shared<RuleTrace>();
+  const std::vector<PassRef> passes = asked_passes(options, reports.rules);
   ProgramSource source = read_source(options.program);
   Module module =
       options.given.params.empty() && source.weights.empty()
@@ -196,34 +231,13 @@ void opt(const OptOptions& options, Context& context_of_command) {
   std::optional<Interruption> interruption;
   if (options.verify_each == "run") interruption.emplace();
   verify_each(options, module, context, interruption ? interruption->flag() : nullptr);
-  bool printed = options.print_changed || options.print_difference;
-  if (printed) {
-    PrintPasses print;
-    print.when = options.print_changed ? PrintWhen::kChanged : PrintWhen::kDifference;
-    print.colour = may_colour(STDOUT_FILENO);
-    context.instruments.push_back(
-        print_passes([](const std::string& text) { print_out(text); }, print));
-  }
-  auto times = std::make_shared<PassTimes>();
-  auto counts = std::make_shared<OpCounts>();
-  if (options.time_passes || !options.trace.empty())
-    context.instruments.push_back(time_passes(times));
-  if (options.count_ops) context.instruments.push_back(count_ops(counts));
-  if (!options.dump.empty()) context.instruments.push_back(dump_passes(options.dump));
-  // The passes that ran, up to the one that fails.
+  add_instruments(options, reports, context);
   std::string ran = options.passes;
-  auto suggest = [&] {
-    std::vector<std::string> words{"--pass", ran};
-    if (!options.entry.empty()) words.insert(words.end(), {"--entry", options.entry});
-    for (const std::string& file : options.given.params)
-      words.insert(words.end(), {"--params", file});
-    suggest_reduce(context_of_command, options.program, words);
-  };
-  if (options.rewrite.empty()) suggest();
+  if (options.rewrite.empty()) suggest_of_passes(options, ran, context_of_command);
   if (passes.empty()) {
     context.instruments.push_back({"reduce", [&](const Module&, const PassInfo& info) {
                                      ran += (ran.empty() ? "" : ",") + info.name.str();
-                                     suggest();
+                                     suggest_of_passes(options, ran, context_of_command);
                                    }});
   }
   PassContext::Scope scope(context);
@@ -237,16 +251,76 @@ void opt(const OptOptions& options, Context& context_of_command) {
     for (const PassRef& pass : passes) module = (*pass)(module);
   }
   report(sink.take());
-  if (!printed) print_out(print_module(module));
-  if (rules) fmt::print(stderr, "{}", rules->lines());
-  if (options.time_passes) fmt::print(stderr, "{}", times->table());
-  if (options.count_ops) fmt::print(stderr, "{}", counts->table());
-  if (!options.trace.empty()) {
-    std::string trace = times->chrome_trace();
-    OutputFile file(options.trace);
-    file.write(trace.data(), trace.size());
-    file.commit();
+  if (!prints_passes(options)) print_out(print_module(module));
+  print_reports(options, reports);
+}
+
+void opt(const OptOptions& options, Context& context_of_command) {
+  if (options.list) {
+    list_passes();
+    return;
   }
+  if (options.program.empty()) throw UsageError("PROGRAM is required");
+  if (prints_passes(options) && !options.emit.empty() && options.emit != "graph") {
+    throw UsageError(fmt::format("{} shows passes and graphs; --emit {} prints kernels",
+                                 options.print_changed ? "--print-changed" : "--print-diff",
+                                 options.emit));
+  }
+  if (options.emit.empty()) {
+    run_passes(options, context_of_command);
+  } else if (options.emit == "graph") {
+    emit_graphs(options);
+  } else {
+    emit(options);
+  }
+}
+
+// What is printed and checked of passes.
+void add_report_options(CLI::App& command, OptOptions& options) {
+  command.add_flag("--trace-rules", options.trace_rules,
+                   "Print which rule applied where, and why others did not, on standard error.");
+  command.add_flag("--print-changed", options.print_changed,
+                   "Print the program after each pass that changed it.");
+  command
+      .add_flag("--print-diff", options.print_difference,
+                "Print what each pass changed, line by line.")
+      ->excludes("--print-changed");
+  command.add_flag("--time-passes", options.time_passes,
+                   "Print the time of each pass on standard error.");
+  command.add_flag(
+      "--count-ops", options.count_ops,
+      "Print how many calls of each operator a pass added and removed, on standard error.");
+  command.add_option("--dump-passes", options.dump,
+                     "Write the program after each pass that changed it to files in this folder.");
+  command.add_option("--trace-passes", options.trace,
+                     "Write when each pass ran to this file, in Chrome's trace format.");
+  command
+      .add_flag("--verify-each", options.verify_each,
+                "Check after each pass that the program is well formed and well typed; with "
+                "--verify-each=run also, on made-up arguments, that it computes what it did.")
+      ->check(CLI::Validator(
+          [](const std::string& how) {
+            return how == "true" || how == "run" ? "" : "takes nothing or run, not " + how;
+          },
+          "[=run]"));
+}
+
+CLI::Option* add_emit_options(CLI::App& command, OptOptions& options) {
+  CLI::Option* emitted =
+      command
+          .add_option(
+              "--emit", options.emit,
+              "Print the compiled form of the program: the graphs of its computations (with "
+              "--print-changed or --print-diff after each rewrite), or its kernels as loops, "
+              "llvm or asm.")
+          ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}));
+  command
+      .add_option("--kernel", options.kernel,
+                  "With --emit=loops, llvm or asm: print this kernel alone, as llc and assemblers "
+                  "take one module at a time.")
+      ->option_text("NAME")
+      ->needs(emitted);
+  return emitted;
 }
 
 }  // namespace
@@ -273,47 +347,9 @@ void add_opt(CLI::App& app, Context& context) {
                        "are any, else alone.")
           ->option_text("RULES");
   level->excludes(rewrite);
-  command->add_flag("--trace-rules", options->trace_rules,
-                    "Print which rule applied where, and why others did not, on standard error.");
-  command->add_flag("--print-changed", options->print_changed,
-                    "Print the program after each pass that changed it.");
-  command
-      ->add_flag("--print-diff", options->print_difference,
-                 "Print what each pass changed, line by line.")
-      ->excludes("--print-changed");
-  command->add_flag("--time-passes", options->time_passes,
-                    "Print the time of each pass on standard error.");
-  command->add_flag(
-      "--count-ops", options->count_ops,
-      "Print how many calls of each operator a pass added and removed, on standard error.");
-  command->add_option("--dump-passes", options->dump,
-                      "Write the program after each pass that changed it to files in this folder.");
-  command->add_option("--trace-passes", options->trace,
-                      "Write when each pass ran to this file, in Chrome's trace format.");
-  command
-      ->add_flag("--verify-each", options->verify_each,
-                 "Check after each pass that the program is well formed and well typed; with "
-                 "--verify-each=run also, on made-up arguments, that it computes what it did.")
-      ->check(CLI::Validator(
-          [](const std::string& how) {
-            return how == "true" || how == "run" ? "" : "takes nothing or run, not " + how;
-          },
-          "[=run]"));
-  CLI::Option* emitted =
-      command
-          ->add_option(
-              "--emit", options->emit,
-              "Print the compiled form of the program: the graphs of its computations (with "
-              "--print-changed or --print-diff after each rewrite), or its kernels as loops, "
-              "llvm or asm.")
-          ->check(CLI::IsMember({"graph", "loops", "llvm", "asm"}))
-          ->excludes(passes);
-  command
-      ->add_option("--kernel", options->kernel,
-                   "With --emit=loops, llvm or asm: print this kernel alone, as llc and assemblers "
-                   "take one module at a time.")
-      ->option_text("NAME")
-      ->needs(emitted);
+  add_report_options(*command, *options);
+  CLI::Option* emitted = add_emit_options(*command, *options);
+  emitted->excludes(passes);
   command->add_option(
       "--entry", options->entry,
       "Function to compile with --emit or to run with --verify-each=run, whose parameters --params "

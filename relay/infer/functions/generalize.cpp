@@ -213,64 +213,83 @@ int32_t Inferencer::close_scope(const Scope& scope, const TypeRef& type,
   return static_cast<int32_t>(schemes_.size() - 1);
 }
 
-// T9: a Broadcast whose result only feeds other elementwise relations is dissolved into them.
-void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef& type) {
-  auto form = [&](const Constraint& c) { return c.relation->form; };
-  auto elementwise = [&](const Constraint& c) {
-    return form(c) == Relation::Form::kBroadcast || form(c) == Relation::Form::kCompare;
-  };
-  auto shape_of = [&](const TypeRef& arg) -> TypeRef {
-    const auto* tensor = solver_.resolve(arg)->as<TensorType>();
-    return tensor == nullptr ? TypeRef() : solver_.zonk(tensor->shape());
-  };
-  Variables in_type;
-  in_type.add(solver_, type);
+namespace {
+
+bool is_broadcast(const Constraint& c) { return c.relation->form == Relation::Form::kBroadcast; }
+bool is_elementwise(const Constraint& c) {
+  return is_broadcast(c) || c.relation->form == Relation::Form::kCompare;
+}
+
+/// The constraints of a scheme while elementwise ones are joined.
+class MergedBroadcasts {
+ public:
   struct Node {
     Constraint c;
+    ConstraintId id;
     bool dropped = false;
     bool changed = false;
-    ConstraintId id;
   };
-  std::vector<Node> nodes;
-  for (ConstraintId id : ids) nodes.push_back({constraints_[id], false, false, id});
+
+  MergedBroadcasts(Solver& solver, std::vector<Node> nodes, const TypeRef& type)
+      : solver_(solver), nodes_(std::move(nodes)) {
+    in_type_.add(solver_, type);
+    for (size_t n = 0; n < nodes_.size(); ++n) note_uses(n);
+  }
+
+  std::vector<Node> run() {
+    // Inputs come from earlier nodes, which are merged already, so one round is enough.
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      if (is_elementwise(nodes_[n].c)) merge(n);
+    }
+    return std::move(nodes_);
+  }
+
+ private:
+  TypeRef shape_of(const TypeRef& arg) {
+    const auto* tensor = solver_.resolve(arg)->as<TensorType>();
+    return tensor == nullptr ? TypeRef() : solver_.zonk(tensor->shape());
+  }
+
   // The uses of a shape variable: as a direct input of elementwise relations, or otherwise.
-  std::unordered_map<const Type*, size_t> producers;  // shape variable -> node
-  std::unordered_map<const Type*, size_t> other_uses;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    Constraint& c = nodes[n].c;
+  void note_uses(size_t n) {
+    const Constraint& c = nodes_[n].c;
     for (size_t i = 0; i < c.args.size(); ++i) {
       TypeRef shape = shape_of(c.args[i]);
-      bool direct = shape && shape->is<IncompleteType>() && elementwise(c);
+      bool direct = shape && shape->is<IncompleteType>() && is_elementwise(c);
       bool output = i + 1 == c.args.size();
-      if (direct && output && form(c) == Relation::Form::kBroadcast) {
-        if (!producers.emplace(shape.get(), n).second) ++other_uses[shape.get()];
+      if (direct && output && is_broadcast(c)) {
+        if (!producers_.emplace(shape.get(), n).second) ++other_uses_[shape.get()];
       } else if (!direct || output) {
         solver_.for_each_variable(
             c.args[i],
-            [&](Slot& slot, uint32_t) { ++other_uses[solver_.resolve(slot.self).get()]; },
+            [&](Slot& slot, uint32_t) { ++other_uses_[solver_.resolve(slot.self).get()]; },
             [](DimSlot&, uint32_t) {});
       }
     }
   }
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    Constraint& c = nodes[n].c;
-    if (!elementwise(c)) continue;
-    // Inputs come from earlier nodes, which are merged already, so one round is enough.
+
+  // The node whose result nothing but the argument of node `n` is, or null.
+  Node* dissolved_in(size_t n, const TypeRef& arg) {
+    TypeRef shape = shape_of(arg);
+    auto producer = shape ? producers_.find(shape.get()) : producers_.end();
+    const bool dissolve = producer != producers_.end() && producer->second != n &&
+                          other_uses_.count(shape.get()) == 0 &&
+                          in_type_.slots.count(shape->as<IncompleteType>()->id()) == 0;
+    return dissolve ? &nodes_[producer->second] : nullptr;
+  }
+
+  void merge(size_t n) {
+    Constraint& c = nodes_[n].c;
     std::vector<TypeRef> inputs;
     for (size_t i = 0; i + 1 < c.args.size(); ++i) {
-      TypeRef shape = shape_of(c.args[i]);
-      auto producer = shape ? producers.find(shape.get()) : producers.end();
-      bool dissolve = producer != producers.end() && producer->second != n &&
-                      other_uses.count(shape.get()) == 0 &&
-                      in_type.slots.count(shape->as<IncompleteType>()->id()) == 0;
-      if (!dissolve) {
+      Node* source = dissolved_in(n, c.args[i]);
+      if (source == nullptr) {
         inputs.push_back(c.args[i]);
         continue;
       }
-      Node& source = nodes[producer->second];
-      source.dropped = true;
-      nodes[n].changed = true;
-      inputs.insert(inputs.end(), source.c.args.begin(), source.c.args.end() - 1);
+      source->dropped = true;
+      nodes_[n].changed = true;
+      inputs.insert(inputs.end(), source->c.args.begin(), source->c.args.end() - 1);
     }
     std::vector<TypeRef> distinct;
     for (const TypeRef& input : inputs) {
@@ -279,46 +298,58 @@ void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef&
                               [&](const TypeRef& other) { return solver_.zonk(other) == known; });
       if (!seen) distinct.push_back(input);
     }
-    if (distinct.size() + 1 != c.args.size()) nodes[n].changed = true;
+    if (distinct.size() + 1 != c.args.size()) nodes_[n].changed = true;
     distinct.push_back(c.args.back());
     c.args = std::move(distinct);
   }
-  // Duplicates of one relation with the same inputs: their outputs are equal (T2).
-  std::vector<ConstraintId> kept;
-  std::vector<std::vector<TypeRef>> keys;
-  for (Node& node : nodes) {
-    if (node.dropped) {
-      constraints_[node.id].check_only = true;
-      continue;
-    }
+
+  Solver& solver_;
+  std::vector<Node> nodes_;
+  Variables in_type_;
+  std::unordered_map<const Type*, size_t> producers_;  // shape variable -> node
+  std::unordered_map<const Type*, size_t> other_uses_;
+};
+
+/// A constraint that stays, and its arguments as they are known.
+struct Kept {
+  ConstraintId id;
+  std::vector<TypeRef> key;
+};
+
+// True if a constraint demands what a kept one does. The outputs of one relation with the same
+// inputs are equal (T2).
+bool is_duplicate(Solver& solver, const Constraint& c, std::span<const TypeRef> key,
+                  const Constraint& other, std::span<const TypeRef> other_key) {
+  if (other.relation != c.relation) return false;
+  if (other.attrs != c.attrs || other_key.size() != key.size() || c.args.size() < 2) {
+    // The wider literal of two demands on a dtype stays.
+    return std::equal(key.begin(), key.end(), other_key.begin(), other_key.end()) &&
+           (other.attrs == c.attrs || c.relation != dtype_relation());
+  }
+  return std::equal(key.begin(), key.end() - 1, other_key.begin()) &&
+         solver.unify(other.args.back(), c.args.back());
+}
+
+}  // namespace
+
+// T9: a Broadcast whose result only feeds other elementwise relations is dissolved into them.
+void Inferencer::merge_broadcasts(std::vector<ConstraintId>& ids, const TypeRef& type) {
+  std::vector<MergedBroadcasts::Node> nodes;
+  for (ConstraintId id : ids) nodes.push_back({constraints_[id], id});
+  std::vector<Kept> kept;
+  for (MergedBroadcasts::Node& node : MergedBroadcasts(solver_, std::move(nodes), type).run()) {
     std::vector<TypeRef> key;
     for (const TypeRef& arg : node.c.args) key.push_back(solver_.zonk(arg));
-    bool duplicate = false;
-    for (size_t k = 0; k < kept.size() && !duplicate; ++k) {
-      const Constraint& other = constraints_[kept[k]];
-      if (other.relation != node.c.relation || other.attrs != node.c.attrs ||
-          keys[k].size() != key.size() || node.c.args.size() < 2) {
-        // The wider literal of two demands on a dtype stays.
-        duplicate = other.relation == node.c.relation && keys[k] == key &&
-                    (other.attrs == node.c.attrs || node.c.relation != dtype_relation());
-        continue;
-      }
-      duplicate = std::equal(key.begin(), key.end() - 1, keys[k].begin()) &&
-                  solver_.unify(other.args.back(), node.c.args.back());
-    }
-    if (duplicate) {
-      constraints_[node.id].check_only = true;
-      continue;
-    }
-    ConstraintId id = node.id;
-    if (node.changed) {
-      constraints_[id].check_only = true;
-      id = constraints_.wait(node.c);
-    }
-    kept.push_back(id);
-    keys.push_back(std::move(key));
+    const bool needless =
+        node.dropped || std::any_of(kept.begin(), kept.end(), [&](const Kept& other) {
+          return is_duplicate(solver_, node.c, key, constraints_[other.id], other.key);
+        });
+    if (needless || node.changed) constraints_[node.id].check_only = true;
+    if (needless) continue;
+    kept.push_back({node.changed ? constraints_.wait(node.c) : node.id, std::move(key)});
   }
-  ids = std::move(kept);
+  ids.clear();
+  for (const Kept& each : kept) ids.push_back(each.id);
 }
 
 // ---- Instantiation ----------------------------------------------------------------------------

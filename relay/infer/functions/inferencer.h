@@ -140,6 +140,8 @@ class Inferencer {
   void step_if(Frame& frame, const If* branch);
   void step_match(Frame& frame, const Match* match);
   void step_simple(Frame& frame);
+  TypeRef projection_type(const TupleGetItem* expr, uint32_t base);
+  TypeRef access_type(const Expr* expr, uint32_t base);
   /// Visits operands from `frame.step` on; false if one has been entered.
   bool visit_operands(Frame& frame, uint32_t end);
   /// Ends a node: drops the values of its operands and pushes its own.

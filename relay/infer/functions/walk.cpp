@@ -182,66 +182,16 @@ void Inferencer::step_simple(Frame& frame) {
       type = TupleType::make(std::move(fields));
       break;
     }
-    case ExprKind::kTupleGetItem: {
-      uint32_t index = static_cast<const TupleGetItem*>(expr)->index();
-      if (TypeRef field = field_of_scheme(values_[base], index, expr->span())) {
-        type = std::move(field);
-        break;
-      }
-      TypeRef tuple = take(base, expr, 0);
-      TypeRef known = solver_.resolve(tuple);
-      const auto* fields = known->as<TupleType>();
-      if (fields != nullptr && index < fields->fields().size()) {
-        type = fields->fields()[index];
-        break;
-      }
-      Constraint c;
-      c.relation = projection_relation();
-      c.attrs = projection_attrs(index);
-      c.args = {tuple, solver_.fresh(Kind::kType, expr->span())};
-      c.span = expr->span();
-      type = c.args[1];
-      constraints_.require(std::move(c));
+    case ExprKind::kTupleGetItem:
+      type = projection_type(static_cast<const TupleGetItem*>(expr), base);
       break;
-    }
     case ExprKind::kRefCreate:
       type = RefType::make(take(base, expr, 0));
       break;
     case ExprKind::kRefRead:
-    case ExprKind::kRefWrite: {
-      bool write = expr->is<RefWrite>();
-      TypeRef ref = take(base, expr, 0);
-      TypeRef known = solver_.resolve(ref);
-      if (known->is<IncompleteType>()) {
-        TypeRef made = RefType::make(solver_.fresh(Kind::kType, expr->span()));
-        if (solver_.unify(known, made)) known = made;
-      }
-      const auto* cell = known->as<RefType>();
-      if (cell == nullptr) {
-        const Expr* place = expr->operands()[0].get();
-        if (solver_.has_failed(known) || (place->is<Var>() && !misused_.insert(place).second)) {
-          type = write ? TupleType::make({}) : failed(expr->span());
-          break;
-        }
-        sink_.add(Diagnostic::error(std::string(write ? "ref_write" : "ref_read") +
-                                        " needs a reference, found " + display(solver_, ref),
-                                    place_of(expr, 0)));
-        type = write ? TupleType::make({}) : failed(expr->span());
-        break;
-      }
-      if (!write) {
-        type = cell->value();
-        break;
-      }
-      TypeRef value = take(base + 1, expr, 1);
-      if (!solver_.unify(cell->value(), value)) {
-        sink_.add(type_mismatch(solver_, "the value written into a reference", cell->value(), value,
-                                place_of(expr, 1))
-                      .note("the reference is " + display(solver_, ref), place_of(expr, 0)));
-      }
-      type = TupleType::make({});
+    case ExprKind::kRefWrite:
+      type = access_type(expr, base);
       break;
-    }
     case ExprKind::kTempExpr:
       type = take(base, expr, 0);
       break;
@@ -251,6 +201,54 @@ void Inferencer::step_simple(Frame& frame) {
   solve();
   values_.resize(base);
   finish(expr, {std::move(type)});
+}
+
+TypeRef Inferencer::projection_type(const TupleGetItem* expr, uint32_t base) {
+  const uint32_t index = expr->index();
+  if (TypeRef field = field_of_scheme(values_[base], index, expr->span())) return field;
+  TypeRef tuple = take(base, expr, 0);
+  TypeRef known = solver_.resolve(tuple);
+  const auto* fields = known->as<TupleType>();
+  if (fields != nullptr && index < fields->fields().size()) return fields->fields()[index];
+  Constraint c;
+  c.relation = projection_relation();
+  c.attrs = projection_attrs(index);
+  c.args = {tuple, solver_.fresh(Kind::kType, expr->span())};
+  c.span = expr->span();
+  TypeRef type = c.args[1];
+  constraints_.require(std::move(c));
+  return type;
+}
+
+// The type of reading a reference or writing to it.
+TypeRef Inferencer::access_type(const Expr* expr, uint32_t base) {
+  const bool write = expr->is<RefWrite>();
+  TypeRef ref = take(base, expr, 0);
+  TypeRef known = solver_.resolve(ref);
+  if (known->is<IncompleteType>()) {
+    TypeRef made = RefType::make(solver_.fresh(Kind::kType, expr->span()));
+    if (solver_.unify(known, made)) known = made;
+  }
+  const auto* cell = known->as<RefType>();
+  if (cell == nullptr) {
+    const Expr* place = expr->operands()[0].get();
+    const bool told =
+        solver_.has_failed(known) || (place->is<Var>() && !misused_.insert(place).second);
+    if (!told) {
+      sink_.add(Diagnostic::error(std::string(write ? "ref_write" : "ref_read") +
+                                      " needs a reference, found " + display(solver_, ref),
+                                  place_of(expr, 0)));
+    }
+    return write ? TupleType::make({}) : failed(expr->span());
+  }
+  if (!write) return cell->value();
+  TypeRef value = take(base + 1, expr, 1);
+  if (!solver_.unify(cell->value(), value)) {
+    sink_.add(type_mismatch(solver_, "the value written into a reference", cell->value(), value,
+                            place_of(expr, 1))
+                  .note("the reference is " + display(solver_, ref), place_of(expr, 0)));
+  }
+  return TupleType::make({});
 }
 
 void Inferencer::step_if(Frame& frame, const If* branch) {

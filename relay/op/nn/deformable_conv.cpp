@@ -125,31 +125,30 @@ TypeRef infer_deformable(const RelationCall& call) {
   return TensorType::make(dims, result_dtype(call, attrs.out_dtype, data.dtype));
 }
 
-void compute_deformable(const OpCall& call, te::Builder& b) {
+/// The sizes of a call.
+struct Sizes {
+  Dim batch, in;
+  Dim taps[2], space[2];
+};
+
+/// For each deformable group, tap and place: the element before on either axis, and how far it is
+/// from there. Axes: n, group, tap y, tap x, y, x.
+struct Sampled {
+  std::vector<te::Tensor> low, part;
+};
+
+Sampled sampled_places(te::Builder& b, const DeformableConv2DAttrs& attrs, const Deformable& conv,
+                       const Sizes& sizes, DType place) {
   te::Tensor data = b.input(0);
   te::Tensor offset = b.input(1);
-  te::Tensor weight = b.input(2);
-  const auto& attrs = call.attrs<DeformableConv2DAttrs>();
-  Deformable conv(attrs);
-  te::TensorInfo result = call.result();
-  DType sum = sum_dtype(result.dtype);
-  DType place = sum == kFloat64 ? kFloat64 : kFloat32;
-  Dim batch = conv.data.extent(data.dims(), 'N');
-  Dim in = conv.data.extent(data.dims(), 'C');
-  Dim size[2], space[2];
-  for (size_t d = 0; d < 2; ++d) {
-    size[d] = conv.kernel.extent(weight.dims(), kSpace[d]);
-    space[d] = conv.out.extent(result.dims, kSpace[d]);
-  }
-
-  // For each deformable group, tap and place: the element before on either axis, and how far it is
-  // from there. Axes: n, group, tap y, tap x, y, x.
-  Dim dims[] = {batch, attrs.deformable_groups, size[0], size[1], space[0], space[1]};
-  std::vector<te::Tensor> low, part;
+  Dim dims[] = {sizes.batch,   attrs.deformable_groups, sizes.taps[0],
+                sizes.taps[1], sizes.space[0],          sizes.space[1]};
+  Sampled sampled;
   for (size_t d = 0; d < 2; ++d) {
     std::vector<te::Tensor> two = b.map_n(dims, [&](Indices i) {
-      Scalar channel = ((i[1] * te::from_dim(size[0]) + i[2]) * te::from_dim(size[1]) + i[3]) * 2 +
-                       static_cast<int64_t>(d);
+      Scalar channel =
+          ((i[1] * te::from_dim(sizes.taps[0]) + i[2]) * te::from_dim(sizes.taps[1]) + i[3]) * 2 +
+          static_cast<int64_t>(d);
       Scalar by = te::cast(offset(conv.data.index([&](char axis) -> Coordinate {
                              if (axis == 'N') return Coordinate(i[0]);
                              if (axis == 'C') return Coordinate(channel);
@@ -165,39 +164,62 @@ void compute_deformable(const OpCall& call, te::Builder& b) {
       Scalar floor = te::floor(at);
       return std::vector<Scalar>{te::cast(floor, kInt64), at - floor};
     });
-    low.push_back(two[0]);
-    part.push_back(two[1]);
+    sampled.low.push_back(two[0]);
+    sampled.part.push_back(two[1]);
   }
+  return sampled;
+}
 
-  // The data at every tap of every place: what remains is a product.
-  Dim group_in = floor_div(in, attrs.deformable_groups);
-  Dim sampled_dims[] = {batch, in, size[0], size[1], space[0], space[1]};
-  te::Tensor sampled = b.map(sampled_dims, [&](Indices i) {
+/// The data at every tap of every place: what remains is a product.
+te::Tensor sampled_data(te::Builder& b, const DeformableConv2DAttrs& attrs, const Deformable& conv,
+                        const Sizes& sizes, const Sampled& places, DType sum) {
+  te::Tensor data = b.input(0);
+  Dim group_in = floor_div(sizes.in, attrs.deformable_groups);
+  Dim dims[] = {sizes.batch,   sizes.in,       sizes.taps[0],
+                sizes.taps[1], sizes.space[0], sizes.space[1]};
+  return b.map(dims, [&](Indices i) {
     std::vector<Scalar> at(i.begin(), i.end());
     at[1] = te::floor_div(i[1], te::from_dim(group_in));
     auto element = [&](int64_t y, int64_t x) {
       std::vector<Scalar> index = conv.data.index([&](char axis) -> Coordinate {
         if (axis == 'N') return Coordinate(i[0]);
         if (axis == 'C') return Coordinate(i[1]);
-        return Coordinate(axis == 'H' ? low[0](at) + y : low[1](at) + x);
+        return Coordinate(axis == 'H' ? places.low[0](at) + y : places.low[1](at) + x);
       });
       return te::cast(data.load_or(index, te::constant(0, data.dtype())), sum);
     };
-    Scalar wy = te::cast(part[0](at), sum);
-    Scalar wx = te::cast(part[1](at), sum);
+    Scalar wy = te::cast(places.part[0](at), sum);
+    Scalar wx = te::cast(places.part[1](at), sum);
     Scalar above = element(0, 0) * (1.0 - wx) + element(0, 1) * wx;
     Scalar below = element(1, 0) * (1.0 - wx) + element(1, 1) * wx;
     return above * (1.0 - wy) + below * wy;
   });
+}
 
-  Dim group_channels = floor_div(in, attrs.groups);
+void compute_deformable(const OpCall& call, te::Builder& b) {
+  te::Tensor data = b.input(0);
+  te::Tensor weight = b.input(2);
+  const auto& attrs = call.attrs<DeformableConv2DAttrs>();
+  Deformable conv(attrs);
+  te::TensorInfo result = call.result();
+  DType sum = sum_dtype(result.dtype);
+  Sizes sizes{conv.data.extent(data.dims(), 'N'), conv.data.extent(data.dims(), 'C'), {}, {}};
+  for (size_t d = 0; d < 2; ++d) {
+    sizes.taps[d] = conv.kernel.extent(weight.dims(), kSpace[d]);
+    sizes.space[d] = conv.out.extent(result.dims, kSpace[d]);
+  }
+  const DType place = sum == kFloat64 ? kFloat64 : kFloat32;
+  const Sampled places = sampled_places(b, attrs, conv, sizes, place);
+  te::Tensor sampled = sampled_data(b, attrs, conv, sizes, places, sum);
+
+  Dim group_channels = floor_div(sizes.in, attrs.groups);
   Dim group_out = floor_div(conv.out.extent(result.dims, 'C'), attrs.groups);
   b.output(b.map(result.dims, [&](Indices i) {
     Scalar n = conv.out.coordinate(i, 'N').whole;
     Coordinate channel = conv.out.coordinate(i, 'C');
     Scalar y = conv.out.coordinate(i, 'H').whole;
     Scalar x = conv.out.coordinate(i, 'W').whole;
-    Dim extents[] = {group_channels, size[0], size[1]};
+    Dim extents[] = {group_channels, sizes.taps[0], sizes.taps[1]};
     Scalar total = b.sum(extents, [&](Indices k) {
       Scalar from = k[0];
       if (attrs.groups > 1) {

@@ -111,84 +111,96 @@ void Scopes::find_users() {
   }
 }
 
-void Scopes::find_captures() {
-  size_t count = regions_.num_nodes();
-  // Uses by the innermost function that they are in.
-  std::vector<std::vector<Entity>> uses(count);
-  auto use = [&](uint32_t region, const Expr* expr, uint32_t node) {
-    uint32_t function = function_of_[region];
-    if (function == Regions::kNone) return;
-    Entity entity = resolve(expr, node);
-    if (entity.node != Regions::kNone || entity.var != nullptr) uses[function].push_back(entity);
-  };
+// Uses by the innermost function that they are in.
+std::vector<std::vector<Entity>> Scopes::uses_of_functions() const {
+  std::vector<std::vector<Entity>> uses(regions_.num_nodes());
   for (uint32_t id : regions_.post_order()) {
     const Expr* expr = regions_.expr(id);
     for (size_t i = 0; i < expr->operands().size(); ++i) {
       uint32_t region = regions_.region_of(id, i);
       if (region == Regions::kNone) region = regions_.home(id);
-      use(region, expr->operands()[i].get(), regions_.operand(id, i));
+      const uint32_t function = function_of_[region];
+      if (function == Regions::kNone) continue;
+      Entity entity = resolve(expr->operands()[i].get(), regions_.operand(id, i));
+      if (entity.node != Regions::kNone || entity.var != nullptr) uses[function].push_back(entity);
     }
   }
-  // The parameters of the functions around give the dimension names in a function's annotations
-  // their values.
-  auto named = [](const TypeRef& type, const relay::Function* own = nullptr) {
-    if (!type || !type->has_symbolic_dim()) return false;
-    if (own == nullptr) return true;
-    const auto& declared = own->type_params();
-    std::vector<TypeVarRef> names = free_type_vars(type);
-    return std::any_of(names.begin(), names.end(), [&](const TypeVarRef& name) {
-      return name->kind() == Kind::kShapeVar &&
-             std::find(declared.begin(), declared.end(), name) == declared.end();
-    });
-  };
+  return uses;
+}
+
+// True if a type has dimension names that `own`, if given, does not declare.
+static bool has_names(const TypeRef& type, const relay::Function* own = nullptr) {
+  if (!type || !type->has_symbolic_dim()) return false;
+  if (own == nullptr) return true;
+  const auto& declared = own->type_params();
+  std::vector<TypeVarRef> names = free_type_vars(type);
+  return std::any_of(names.begin(), names.end(), [&](const TypeVarRef& name) {
+    return name->kind() == Kind::kShapeVar &&
+           std::find(declared.begin(), declared.end(), name) == declared.end();
+  });
+}
+
+// The parameters of the functions around give the dimension names in a function's annotations their
+// values.
+void Scopes::add_uses_of_names(std::vector<std::vector<Entity>>& uses) const {
   for (uint32_t id : regions_.post_order()) {
     uint32_t function = Regions::kNone;
     bool names = false;
     if (const auto* literal = regions_.expr(id)->as<relay::Function>()) {
       function = id;
-      names = named(literal->ret_type(), literal);
-      for (const VarRef& param : literal->params()) names |= named(param->annotation(), literal);
+      names = has_names(literal->ret_type(), literal);
+      for (const VarRef& param : literal->params())
+        names |= has_names(param->annotation(), literal);
     } else if (const auto* let = regions_.expr(id)->as<Let>()) {
       function = function_of_[regions_.home(id)];
-      names = named(let->var()->annotation());
+      names = has_names(let->var()->annotation());
     }
     if (!names || function == Regions::kNone) continue;
     for (uint32_t at = function_of_[regions_.home(function)]; at != Regions::kNone;
          at = function_of_[regions_.home(at)]) {
       for (const VarRef& param : static_cast<const relay::Function*>(regions_.expr(at))->params()) {
-        if (named(param->annotation())) uses[function].push_back({Regions::kNone, param.get()});
+        if (has_names(param->annotation())) uses[function].push_back({Regions::kNone, param.get()});
       }
     }
   }
+}
+
+// True if a function captures what it uses. `done` are the functions whose captures are known.
+bool Scopes::is_captured(uint32_t function, const Entity& entity,
+                         const std::vector<char>& done) const {
+  auto captures_nothing = [&](uint32_t node) { return captures_[node].empty() && done[node] != 0; };
+  if (entity.node != Regions::kNone) {
+    const Expr* expr = regions_.expr(entity.node);
+    if (function_of_[regions_.home(entity.node)] == function) return false;
+    // Written again where they are used.
+    if (expr->is<Constant>() || expr->is<Literal>() || is_kernel(entity.node)) return false;
+    return !expr->is<relay::Function>() || !captures_nothing(entity.node);
+  }
+  auto owner = owner_.find(entity.var);
+  if (owner != owner_.end() && owner->second == function) return false;
+  const uint32_t bound = bound_function_node(entity.var);
+  if (bound == Regions::kNone) return true;
+  return bound != function && !captures_nothing(bound);  // nor itself
+}
+
+void Scopes::find_captures() {
+  std::vector<std::vector<Entity>> uses = uses_of_functions();
+  add_uses_of_names(uses);
   // Functions inside come before those around them.
-  std::vector<std::vector<uint32_t>> inside(count);
-  std::vector<char> done(count, 0);
+  std::vector<std::vector<uint32_t>> inside(regions_.num_nodes());
+  std::vector<char> done(regions_.num_nodes(), 0);
   for (uint32_t id : regions_.post_order()) {
     if (!regions_.expr(id)->is<relay::Function>()) continue;
     std::vector<Entity>& captures = captures_[id];
-    auto add = [&](const Entity& entity) {
-      if (entity.node != Regions::kNone) {
-        const Expr* expr = regions_.expr(entity.node);
-        if (function_of_[regions_.home(entity.node)] == id) return;
-        // Written again where they are used.
-        if (expr->is<Constant>() || expr->is<Literal>() || is_kernel(entity.node)) return;
-        if (expr->is<relay::Function>() && captures_[entity.node].empty() && done[entity.node] != 0)
-          return;
-      } else {
-        auto owner = owner_.find(entity.var);
-        if (owner != owner_.end() && owner->second == id) return;
-        uint32_t bound = bound_function_node(entity.var);
-        if (bound == id) return;  // itself
-        if (bound != Regions::kNone && bound != id && captures_[bound].empty() && done[bound] != 0)
-          return;
+    auto add = [&](const std::vector<Entity>& entities) {
+      for (const Entity& entity : entities) {
+        if (is_captured(id, entity, done) &&
+            std::find(captures.begin(), captures.end(), entity) == captures.end())
+          captures.push_back(entity);
       }
-      if (std::find(captures.begin(), captures.end(), entity) == captures.end())
-        captures.push_back(entity);
     };
-    for (const Entity& entity : uses[id]) add(entity);
-    for (uint32_t inner : inside[id]) {
-      for (const Entity& entity : captures_[inner]) add(entity);
-    }
+    add(uses[id]);
+    for (uint32_t inner : inside[id]) add(captures_[inner]);
     done[id] = 1;
     uint32_t around = function_of_[regions_.home(id)];
     if (around != Regions::kNone) inside[around].push_back(id);

@@ -42,6 +42,9 @@ class Scopes {
   void find_names();
   void find_users();
   void find_captures();
+  std::vector<std::vector<Entity>> uses_of_functions() const;
+  void add_uses_of_names(std::vector<std::vector<Entity>>& uses) const;
+  bool is_captured(uint32_t function, const Entity& entity, const std::vector<char>& done) const;
 
   const Regions& regions_;
   std::vector<uint32_t> function_of_;
