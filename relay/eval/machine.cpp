@@ -194,100 +194,113 @@ class Machine {
       stop_if_asked();
       const Plan& plan = *frames_.back().plan;
       const Instruction& at = plan.code[frames_.back().pc++];
-      switch (at.code) {
-        case Code::kConst:
-          slots()[at.dst] = plan.constants[at.a];
-          continue;
-        case Code::kGlobal: {
-          Plan* target = program().global(plan.functions[at.a], at.span);
-          slots()[at.dst] = make_closure(target, {});
-          continue;
-        }
-        case Code::kClosure: {
-          Plan* target = plan.plans[at.a];
-          std::vector<Value> captured;
-          for (uint32_t slot : target->captures) captured.push_back(slots()[slot]);
-          slots()[at.dst] = make_closure(target, std::move(captured));
-          continue;
-        }
-        case Code::kJump:
-          frames_.back().pc = at.a;
-          continue;
-        case Code::kMatch: {
-          Value* frame = slots();
-          Value data = frame[plan.args[at.first_arg].slot];
-          if (!fits(plan.matches[at.a], data, frame)) frames_.back().pc = at.b;
-          continue;
-        }
-        default:
-          break;
-      }
+      if (step_without_arguments(plan, at)) continue;
       take_args(plan, at);
-      switch (at.code) {
-        case Code::kMove:
-          slots()[at.dst] = std::move(args_[0]);
-          break;
-        case Code::kTuple:
-          slots()[at.dst] = Value::tuple(std::span(args_));
-          break;
-        case Code::kProject:
-          slots()[at.dst] = args_[0].field(at.a);
-          seen();
-          break;
-        case Code::kApply:
-          slots()[at.dst] = plan.sites[at.a]->apply(args_);
-          seen();
-          break;
-        case Code::kConstruct:
-          if (args_.size() != plan.constructors[at.a]->arity) {
-            throw Error("constructor " + plan.constructors[at.a]->name.str() + " takes " +
-                        std::to_string(plan.constructors[at.a]->arity) + " arguments, found " +
-                        std::to_string(args_.size()));
-          }
-          slots()[at.dst] = Value::data(plan.constructors[at.a], std::span(args_));
-          break;
-        case Code::kCallGlobal:
-          call(program().global(plan.functions[at.a], at.span), Value(), at);
-          break;
-        case Code::kCall: {
-          Value callee = std::move(args_[0]);
-          args_.erase(args_.begin());
-          call(as_closure(callee).plan, callee, at);
-          break;
-        }
-        case Code::kBranch:
-          if (!args_[0].as_bool()) frames_.back().pc = at.a;
-          break;
-        case Code::kNoMatch:
-          throw RuntimeError("no clause of the match fits a value made by " + made_by(args_[0]));
-        case Code::kCheck:
-          plan.checks[at.a].run(args_);
-          break;
-        case Code::kRefCreate:
-          slots()[at.dst] = Value::reference(std::move(args_[0]));
-          break;
-        case Code::kRefRead:
-          slots()[at.dst] = args_[0].get();
-          break;
-        case Code::kRefWrite:
-          args_[0].set(std::move(args_[1]));
-          slots()[at.dst] = Value::unit();
-          break;
-        case Code::kReturn: {
-          Value result = std::move(args_[0]);
-          args_.clear();
-          uint32_t dst = frames_.back().dst;
-          pop();
-          if (frames_.empty()) return result;
-          slots()[dst] = std::move(result);
-          seen();
-          break;
-        }
-        default:
-          RELAY_UNREACHABLE("unknown instruction");
+      if (at.code == Code::kReturn) {
+        Value result = std::move(args_[0]);
+        args_.clear();
+        uint32_t dst = frames_.back().dst;
+        pop();
+        if (frames_.empty()) return result;
+        slots()[dst] = std::move(result);
+        seen();
+      } else {
+        step(plan, at);
       }
       args_.clear();
     }
+  }
+
+  // False if the instruction takes arguments.
+  bool step_without_arguments(const Plan& plan, const Instruction& at) {
+    switch (at.code) {
+      case Code::kConst:
+        slots()[at.dst] = plan.constants[at.a];
+        return true;
+      case Code::kGlobal: {
+        Plan* target = program().global(plan.functions[at.a], at.span);
+        slots()[at.dst] = make_closure(target, {});
+        return true;
+      }
+      case Code::kClosure: {
+        Plan* target = plan.plans[at.a];
+        std::vector<Value> captured;
+        for (uint32_t slot : target->captures) captured.push_back(slots()[slot]);
+        slots()[at.dst] = make_closure(target, std::move(captured));
+        return true;
+      }
+      case Code::kJump:
+        frames_.back().pc = at.a;
+        return true;
+      case Code::kMatch: {
+        Value* frame = slots();
+        Value data = frame[plan.args[at.first_arg].slot];
+        if (!fits(plan.matches[at.a], data, frame)) frames_.back().pc = at.b;
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  // Runs an instruction on the arguments in args_.
+  void step(const Plan& plan, const Instruction& at) {
+    switch (at.code) {
+      case Code::kMove:
+        slots()[at.dst] = std::move(args_[0]);
+        break;
+      case Code::kTuple:
+        slots()[at.dst] = Value::tuple(std::span(args_));
+        break;
+      case Code::kProject:
+        slots()[at.dst] = args_[0].field(at.a);
+        seen();
+        break;
+      case Code::kApply:
+        slots()[at.dst] = plan.sites[at.a]->apply(args_);
+        seen();
+        break;
+      case Code::kConstruct:
+        check_arity(*plan.constructors[at.a]);
+        slots()[at.dst] = Value::data(plan.constructors[at.a], std::span(args_));
+        break;
+      case Code::kCallGlobal:
+        call(program().global(plan.functions[at.a], at.span), Value(), at);
+        break;
+      case Code::kCall: {
+        Value callee = std::move(args_[0]);
+        args_.erase(args_.begin());
+        call(as_closure(callee).plan, callee, at);
+        break;
+      }
+      case Code::kBranch:
+        if (!args_[0].as_bool()) frames_.back().pc = at.a;
+        break;
+      case Code::kNoMatch:
+        throw RuntimeError("no clause of the match fits a value made by " + made_by(args_[0]));
+      case Code::kCheck:
+        plan.checks[at.a].run(args_);
+        break;
+      case Code::kRefCreate:
+        slots()[at.dst] = Value::reference(std::move(args_[0]));
+        break;
+      case Code::kRefRead:
+        slots()[at.dst] = args_[0].get();
+        break;
+      case Code::kRefWrite:
+        args_[0].set(std::move(args_[1]));
+        slots()[at.dst] = Value::unit();
+        break;
+      default:
+        RELAY_UNREACHABLE("unknown instruction");
+    }
+  }
+
+  void check_arity(const ConstructorInfo& constructor) const {
+    if (args_.size() == constructor.arity) return;
+    throw Error("constructor " + constructor.name.str() + " takes " +
+                std::to_string(constructor.arity) + " arguments, found " +
+                std::to_string(args_.size()));
   }
 
   // The instruction before the next one has given its value.

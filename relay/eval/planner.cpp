@@ -368,22 +368,9 @@ class Planner {
   bool emit_node(uint32_t node, bool tail) {
     const Expr* expr = regions_.expr(node);
     Plan& plan = *unit_->plan;
-    std::vector<uint32_t> slots;
     auto finish = [&](Code code, uint32_t a = 0) {
-      auto first = static_cast<uint32_t>(plan.args.size());
-      for (uint32_t slot : slots) plan.args.push_back({slot});
-      Instruction& instruction = emit(code, expr);
-      instruction.first_arg = first;
-      instruction.num_args = static_cast<uint32_t>(slots.size());
-      instruction.dst = fresh_slot(unit_);
-      instruction.a = a;
-      instruction.tail = tail && (code == Code::kCall || code == Code::kCallGlobal);
-      unit_->node_slots[node] = instruction.dst;
-      return instruction.tail;
-    };
-    auto all_operands = [&](size_t from) {
-      for (size_t i = from; i < expr->operands().size(); ++i)
-        slots.push_back(operand_slot(node, i));
+      finish_node(node, code, operand_slots(node, 0), a);
+      return false;
     };
     switch (expr->kind()) {
       case ExprKind::kConstant:
@@ -395,69 +382,97 @@ class Planner {
             constant_slot(literal_value(*static_cast<const Literal*>(expr)), expr);
         return false;
       case ExprKind::kTuple:
-        all_operands(0);
         return finish(Code::kTuple);
       case ExprKind::kTupleGetItem:
-        all_operands(0);
         return finish(Code::kProject, static_cast<const TupleGetItem*>(expr)->index());
       case ExprKind::kFunction: {
         auto named = names_.find(expr);
         add_unit(node, unit_, named == names_.end() ? "fn" : "%" + named->second->name().str());
         plan.plans.push_back(units_.back()->plan);
-        return finish(Code::kClosure, static_cast<uint32_t>(plan.plans.size() - 1));
+        finish_node(node, Code::kClosure, {}, static_cast<uint32_t>(plan.plans.size() - 1));
+        return false;
       }
       case ExprKind::kRefCreate:
-        all_operands(0);
         return finish(Code::kRefCreate);
       case ExprKind::kRefRead:
-        all_operands(0);
         finish(Code::kRefRead);
         emit_check(compare_open(flows(), unit_->scope, expr, "the value read from a reference"),
                    unit_->node_slots[node]);
         return false;
       case ExprKind::kRefWrite: {
-        all_operands(0);
+        const std::vector<uint32_t> slots = operand_slots(node, 0);
         emit_check(compare_written(flows(), unit_->scope, static_cast<const RefWrite*>(expr)),
                    slots[1]);
-        return finish(Code::kRefWrite);
+        finish_node(node, Code::kRefWrite, slots);
+        return false;
       }
       case ExprKind::kTempExpr:
-        all_operands(0);
         return finish(Code::kMove);
       case ExprKind::kCall:
-        break;
+        return emit_call(node, static_cast<const Call*>(expr), tail);
       default:
         RELAY_UNREACHABLE("no step for this node");
     }
-    const auto* call = static_cast<const Call*>(expr);
+  }
+
+  // Writes the step of a call; true if it left the function.
+  bool emit_call(uint32_t node, const Call* call, bool tail) {
+    Plan& plan = *unit_->plan;
     if (const auto* op = call->callee()->as<Op>()) {
-      all_operands(1);
+      std::vector<uint32_t> slots = operand_slots(node, 1);
       plan.sites.push_back(
           std::make_unique<ApplySite>(op->op(), call->attrs(), program_.device_of(call)));
-      return finish(Code::kApply, static_cast<uint32_t>(plan.sites.size() - 1));
+      finish_node(node, Code::kApply, slots, static_cast<uint32_t>(plan.sites.size() - 1));
+      return false;
     }
     if (const auto* constructor = call->callee()->as<Constructor>()) {
-      all_operands(1);
+      std::vector<uint32_t> slots = operand_slots(node, 1);
       check_arguments(call, slots, 1);
       plan.constructors.push_back(
           ConstructorInfo::intern(constructor->name(), constructor->type_name()->name(),
                                   static_cast<int32_t>(constructor->ctor_tag()),
                                   static_cast<uint32_t>(constructor->inputs().size())));
-      return finish(Code::kConstruct, static_cast<uint32_t>(plan.constructors.size() - 1));
+      finish_node(node, Code::kConstruct, slots,
+                  static_cast<uint32_t>(plan.constructors.size() - 1));
+      return false;
     }
-    if (const auto* global = call->callee()->as<GlobalVar>()) {
-      all_operands(1);
-      check_arguments(call, slots, 1);
+    const auto* global = call->callee()->as<GlobalVar>();
+    const size_t first = global != nullptr ? 1 : 0;
+    std::vector<uint32_t> slots = operand_slots(node, first);
+    check_arguments(call, slots, first);
+    uint32_t function = 0;
+    if (global != nullptr) {
+      function = static_cast<uint32_t>(plan.functions.size());
       plan.functions.push_back(global->name());
-      if (finish(Code::kCallGlobal, static_cast<uint32_t>(plan.functions.size() - 1))) return true;
-    } else {
-      all_operands(0);
-      check_arguments(call, slots, 0);
-      if (finish(Code::kCall)) return true;
     }
-    emit_check(compare_open(flows(), unit_->scope, expr, "the result of this call"),
+    const Code code = global != nullptr ? Code::kCallGlobal : Code::kCall;
+    finish_node(node, code, slots, function).tail = tail;
+    if (tail) return true;
+    emit_check(compare_open(flows(), unit_->scope, call, "the result of this call"),
                unit_->node_slots[node]);
     return false;
+  }
+
+  std::vector<uint32_t> operand_slots(uint32_t node, size_t from) {
+    std::vector<uint32_t> slots;
+    for (size_t i = from; i < regions_.expr(node)->operands().size(); ++i)
+      slots.push_back(operand_slot(node, i));
+    return slots;
+  }
+
+  // Writes an instruction that reads slots and gives the node's value.
+  Instruction& finish_node(uint32_t node, Code code, std::span<const uint32_t> slots,
+                           uint32_t a = 0) {
+    Plan& plan = *unit_->plan;
+    auto first = static_cast<uint32_t>(plan.args.size());
+    for (uint32_t slot : slots) plan.args.push_back({slot});
+    Instruction& instruction = emit(code, regions_.expr(node));
+    instruction.first_arg = first;
+    instruction.num_args = static_cast<uint32_t>(slots.size());
+    instruction.dst = fresh_slot(unit_);
+    instruction.a = a;
+    unit_->node_slots[node] = instruction.dst;
+    return instruction;
   }
 
   Program& program_;

@@ -29,6 +29,49 @@ std::unique_ptr<ScalarProgram> ScalarProgram::make(const te::Computation& comput
   return program;
 }
 
+// The operation of a node without its registers; nothing if there is no step for it.
+std::optional<ScalarProgram::Step> ScalarProgram::step_of(const te::ScalarNode& node) {
+  using te::ScalarKind;
+  if (node.args.empty()) return std::nullopt;
+  Step step;
+  step.dtype = node.dtype;
+  step.round = te::rows::round_fn(node.dtype);
+  const DType from = node.args[0]->dtype;
+  switch (node.kind) {
+    case ScalarKind::kUnary:
+      step.kind = Step::Kind::kUnary;
+      step.unary = te::rows::unary_fn(node.unary, from);
+      return step;
+    case ScalarKind::kCast:
+      step.kind = Step::Kind::kUnary;
+      step.unary = te::rows::cast_fn(from, node.dtype);
+      return step;
+    case ScalarKind::kBitcast:
+      step.kind = Step::Kind::kUnary;
+      step.unary = te::rows::bitcast_fn(from, node.dtype);
+      step.round = nullptr;
+      return step;
+    case ScalarKind::kBinary:
+      if (divides(node.binary) && !from.is_float()) {
+        step.kind = Step::Kind::kDivide;
+        step.divide = te::rows::divide_fn(node.binary, from);
+      } else {
+        step.kind = Step::Kind::kBinary;
+        step.binary = te::rows::binary_fn(node.binary, from);
+      }
+      return step;
+    case ScalarKind::kSelect:
+      step.kind = Step::Kind::kSelect;
+      return step;
+    case ScalarKind::kFail:
+      step.kind = Step::Kind::kFail;
+      step.message = node.message;
+      return step;
+    default:
+      return std::nullopt;
+  }
+}
+
 bool ScalarProgram::add(const te::ScalarNode* root) {
   using te::ScalarKind;
   std::unordered_map<const te::ScalarNode*, uint32_t> registers;
@@ -48,68 +91,32 @@ bool ScalarProgram::add(const te::ScalarNode* root) {
     if (num_registers_ == kMaxRegisters) return false;
     auto dst = static_cast<uint32_t>(num_registers_++);
     auto arg = [&, node = node](size_t i) { return registers.at(node->args[i].get()); };
-    Step step;
-    step.dst = dst;
-    step.dtype = node->dtype;
-    step.round = te::rows::round_fn(node->dtype);
-    switch (node->kind) {
-      case ScalarKind::kConst: {
-        uint64_t bits = 0;
-        te::rows::write_constant(node->dtype, &bits, node->value);
-        constants_.emplace_back(dst, bits);
-        break;
-      }
-      case ScalarKind::kLoad: {
-        if (!node->tensor.is_input()) return false;
-        auto& input = inputs_[node->tensor.index];
-        if (input.first != kUnused) {
-          registers[node] = input.first;
-          continue;
-        }
-        input = {dst, node->dtype};
-        break;
-      }
-      case ScalarKind::kUnary:
-        step.kind = Step::Kind::kUnary;
-        step.unary = te::rows::unary_fn(node->unary, node->args[0]->dtype);
-        break;
-      case ScalarKind::kCast:
-        step.kind = Step::Kind::kUnary;
-        step.unary = te::rows::cast_fn(node->args[0]->dtype, node->dtype);
-        break;
-      case ScalarKind::kBitcast:
-        step.kind = Step::Kind::kUnary;
-        step.unary = te::rows::bitcast_fn(node->args[0]->dtype, node->dtype);
-        step.round = nullptr;
-        break;
-      case ScalarKind::kBinary:
-        if (divides(node->binary) && !node->args[0]->dtype.is_float()) {
-          step.kind = Step::Kind::kDivide;
-          step.divide = te::rows::divide_fn(node->binary, node->args[0]->dtype);
-          can_fail = true;
-        } else {
-          step.kind = Step::Kind::kBinary;
-          step.binary = te::rows::binary_fn(node->binary, node->args[0]->dtype);
-        }
-        break;
-      case ScalarKind::kSelect:
-        step.kind = Step::Kind::kSelect;
-        has_select = true;
-        break;
-      case ScalarKind::kFail:
-        step.kind = Step::Kind::kFail;
-        step.message = node->message;
-        can_fail = true;
-        break;
-      default:
-        return false;
-    }
     registers[node] = dst;
-    if (node->kind == ScalarKind::kConst || node->kind == ScalarKind::kLoad) continue;
-    step.a = arg(0);
-    if (node->args.size() > 1) step.b = arg(1);
-    if (node->args.size() > 2) step.c = arg(2);
-    steps_.push_back(std::move(step));
+    if (node->kind == ScalarKind::kConst) {
+      uint64_t bits = 0;
+      te::rows::write_constant(node->dtype, &bits, node->value);
+      constants_.emplace_back(dst, bits);
+      continue;
+    }
+    if (node->kind == ScalarKind::kLoad) {
+      if (!node->tensor.is_input()) return false;
+      auto& input = inputs_[node->tensor.index];
+      if (input.first == kUnused) {
+        input = {dst, node->dtype};
+      } else {
+        registers[node] = input.first;
+      }
+      continue;
+    }
+    std::optional<Step> step = step_of(*node);
+    if (!step) return false;
+    has_select = has_select || step->kind == Step::Kind::kSelect;
+    can_fail = can_fail || step->kind == Step::Kind::kFail || step->kind == Step::Kind::kDivide;
+    step->dst = dst;
+    step->a = arg(0);
+    if (node->args.size() > 1) step->b = arg(1);
+    if (node->args.size() > 2) step->c = arg(2);
+    steps_.push_back(std::move(*step));
   }
   // Arms of a choice are computed eagerly here, so they must not be able to fail.
   if (has_select && can_fail) return false;

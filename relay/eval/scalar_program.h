@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,7 @@ class ScalarProgram {
     DType dtype;
     std::string message;
   };
+  static std::optional<Step> step_of(const te::ScalarNode& node);
   bool add(const te::ScalarNode* root);
 
   size_t num_registers_ = 0;

@@ -139,6 +139,57 @@ bool fits_extent(const Dim& extent, const Dim& wanted) {
   return symbol != nullptr && other != nullptr && symbol->name() == other->name();
 }
 
+// True if the node is of the kind that a pattern with parts means.
+bool fits_shallow(const DFPattern& pattern, size_t parts, const Expr* expr) {
+  switch (pattern.kind()) {
+    case DFPatternKind::kNode:
+      return expr->kind() == pattern.expr_kind();
+    case DFPatternKind::kTuple:
+      return expr->is<Tuple>() && expr->operands().size() == parts;
+    case DFPatternKind::kTupleGetItem: {
+      const auto* item = expr->as<TupleGetItem>();
+      return item != nullptr && (pattern.index() < 0 || item->index() == pattern.index());
+    }
+    case DFPatternKind::kLet:
+      return expr->is<Let>();
+    case DFPatternKind::kIf:
+      return expr->is<If>();
+    default:
+      return true;
+  }
+}
+
+// True if a pattern without parts fits, which depends on the node alone; nothing for others and for
+// numbers.
+std::optional<bool> fits_leaf(const DFPattern& pattern, bool has_target, const Expr* expr) {
+  switch (pattern.kind()) {
+    case DFPatternKind::kWildcard:
+      if (has_target) return std::nullopt;
+      return true;
+    case DFPatternKind::kExpr:
+      if (const Operator* op = pattern.as_op()) return expr->is<Op>() && expr->as<Op>()->op() == op;
+      return pattern.expr().get() == expr || (pattern.expr()->kind() == expr->kind() &&
+                                              structural_equal(pattern.expr().get(), expr));
+    case DFPatternKind::kVar: {
+      const auto* var = expr->as<Var>();
+      return var != nullptr && (pattern.var_name().empty() || var->name() == pattern.var_name());
+    }
+    case DFPatternKind::kName: {
+      const auto* global = expr->as<GlobalVar>();
+      const auto* constructor = expr->as<Constructor>();
+      return expr->kind() == pattern.expr_kind() &&
+             (global != nullptr ? global->name() : constructor->name()) == pattern.var_name();
+    }
+    case DFPatternKind::kConstant:
+      return expr->is<Constant>() || expr->is<Literal>();
+    case DFPatternKind::kTuple:
+      if (!pattern.any()) return std::nullopt;
+      return expr->is<Tuple>();
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 bool Matcher::match_part(const Goal& goal) {
@@ -149,103 +200,53 @@ bool Matcher::match_part(const Goal& goal) {
     goals_ = goal.next;
     return bound_[goal.part] == expr;
   }
-  auto leaf = [&](bool fits) {
-    if (!fits) return false;
+  std::optional<bool> fits = fits_leaf(pattern, part.target != UINT32_MAX, expr);
+  if (pattern.kind() == DFPatternKind::kNumber) fits = fits_number(pattern, expr);
+  if (fits) {
+    if (!*fits) return false;
     bind(goal);
     goals_ = goal.next;
     return true;
-  };
-  auto then = [&](uint32_t next) {
-    goals_ = next;
+  }
+  if (pattern.kind() == DFPatternKind::kCall) {
+    const auto* call = expr->as<Call>();
+    return call != nullptr && match_call(goal, *call);
+  }
+  if (pattern.kind() == DFPatternKind::kFunction) return match_function(goal);
+  if (!fits_shallow(pattern, part.count, expr)) return false;
+  const uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+  auto then = [&](uint32_t child, uint32_t next) {
+    goals_ = push(Task::kMatch, goal, child, expr, next);
     return true;
   };
   switch (pattern.kind()) {
     case DFPatternKind::kWildcard:
-      if (part.target == UINT32_MAX) return leaf(true);
-      return then(push(Task::kMatch, goal, part.target, expr,
-                       push(Task::kBind, goal, goal.part, expr, goal.next)));
-    case DFPatternKind::kExpr:
-      if (const Operator* op = pattern.as_op())
-        return leaf(expr->is<Op>() && expr->as<Op>()->op() == op);
-      return leaf(pattern.expr().get() == expr || (pattern.expr()->kind() == expr->kind() &&
-                                                   structural_equal(pattern.expr().get(), expr)));
-    case DFPatternKind::kVar: {
-      const auto* var = expr->as<Var>();
-      return leaf(var != nullptr &&
-                  (pattern.var_name().empty() || var->name() == pattern.var_name()));
-    }
-    case DFPatternKind::kName: {
-      const auto* global = expr->as<GlobalVar>();
-      const auto* constructor = expr->as<Constructor>();
-      return leaf(expr->kind() == pattern.expr_kind() &&
-                  (global != nullptr ? global->name() : constructor->name()) == pattern.var_name());
-    }
-    case DFPatternKind::kNode: {
-      if (expr->kind() != pattern.expr_kind()) return false;
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
+      return then(part.target, done);
+    case DFPatternKind::kNode:
       return match_children(goal, expr->operands().first(part.count), 0, done);
-    }
-    case DFPatternKind::kConstant:
-      return leaf(expr->is<Constant>() || expr->is<Literal>());
-    case DFPatternKind::kNumber:
-      return leaf(fits_number(pattern, expr));
-    case DFPatternKind::kCall: {
-      const auto* call = expr->as<Call>();
-      return call != nullptr && match_call(goal, *call);
-    }
-    case DFPatternKind::kFunction:
-      return match_function(goal);
-    case DFPatternKind::kTuple: {
-      const auto* tuple = expr->as<Tuple>();
-      if (tuple == nullptr) return false;
-      if (pattern.any()) return leaf(true);
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
-      return tuple->fields().size() == part.count && match_children(goal, tuple->fields(), 0, done);
-    }
-    case DFPatternKind::kTupleGetItem: {
-      const auto* item = expr->as<TupleGetItem>();
-      if (item == nullptr || (pattern.index() >= 0 && item->index() != pattern.index()))
-        return false;
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
-      return match_children(goal, item->operands(), 0, done);
-    }
     case DFPatternKind::kLet: {
-      const auto* let = expr->as<Let>();
-      if (let == nullptr) return false;
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
-      match_children(goal, let->operands(), 1, done);
-      return then(
-          push(Task::kMatch, goal, pattern_->child(goal.part, 0), let->var().get(), goals_));
+      match_children(goal, expr->operands(), 1, done);
+      const Var* var = expr->as<Let>()->var().get();
+      goals_ = push(Task::kMatch, goal, pattern_->child(goal.part, 0), var, goals_);
+      return true;
     }
-    case DFPatternKind::kIf: {
-      if (!expr->is<If>()) return false;
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
-      return match_children(goal, expr->operands(), 0, done);
-    }
-    case DFPatternKind::kAlt: {
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
-      uint32_t other = push(Task::kMatch, goal, pattern_->child(goal.part, 1), expr, done);
-      point(other);
-      return then(push(Task::kMatch, goal, pattern_->child(goal.part, 0), expr, done));
-    }
+    case DFPatternKind::kAlt:
+      point(push(Task::kMatch, goal, pattern_->child(goal.part, 1), expr, done));
+      return then(pattern_->child(goal.part, 0), done);
     case DFPatternKind::kAttr:
     case DFPatternKind::kType:
     case DFPatternKind::kDType:
-    case DFPatternKind::kShape: {
+    case DFPatternKind::kShape:
       // Types may have to be found first, so the cheap question comes first.
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
-      uint32_t checked = push(Task::kCheck, goal, goal.part, expr, done);
-      return then(push(Task::kMatch, goal, pattern_->child(goal.part, 0), expr, checked));
-    }
+      return then(pattern_->child(goal.part, 0), push(Task::kCheck, goal, goal.part, expr, done));
     case DFPatternKind::kDominator: {
-      uint32_t done = push(Task::kBind, goal, goal.part, expr, goal.next);
       Goal fresh = goal;
       fresh.ways = kEnd;
-      uint32_t ways = push(Task::kWays, fresh, goal.part, expr, done);
-      return then(push(Task::kMatch, goal, pattern_->child(goal.part, 2), expr, ways));
+      return then(pattern_->child(goal.part, 2), push(Task::kWays, fresh, goal.part, expr, done));
     }
+    default:  // a tuple, a projection, a choice
+      return match_children(goal, expr->operands(), 0, done);
   }
-  return false;
 }
 
 bool Matcher::match_children(const Goal& goal, std::span<const ExprRef> operands,

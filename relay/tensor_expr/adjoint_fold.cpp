@@ -65,110 +65,22 @@ class FoldAdjoint {
   /// The seed of any other combination: point by point, forward for the combination of all before
   /// each, then backward.
   std::vector<Scalar> of_custom(std::span<const Scalar> gradients) {
-    const Combiner& combiner = *fold_.combiner;
-    std::vector<Dim> dims = points_;
-    dims.push_back(product(box_));
-    auto along = static_cast<uint32_t>(points_.size());
-    auto split = [&](Indices i) { return std::pair(i.first(along), box_point(i[along])); };
-    std::vector<Tensor> values = b_.map_n(dims, [&](Indices i) {
-      auto [point, k] = split(i);
-      std::vector<Scalar> list;
-      for (size_t j = 0; j < count_; ++j) {
-        list.push_back(value(j, point, k, Scalar(combiner.identity[j])));
-      }
-      return list;
-    });
-    auto loads = [](std::span<const Tensor> tensors, Indices i) {
-      std::vector<ScalarRef> list;
-      for (const Tensor& tensor : tensors) list.push_back(tensor(i).ref());
-      return list;
-    };
-    auto counts = [&](Indices i) {
-      auto [point, k] = split(i);
-      return where() ? at(where(), point, k) : Scalar();
-    };
-    auto unless = [&](Indices i, const Scalar& then, const Scalar& otherwise) {
-      Scalar holds = counts(i);
-      return holds.node() == nullptr ? then : select(holds, then, otherwise);
-    };
-    std::vector<Tensor> before = b_.scan(
-        dims, along,
-        [&](Indices) {
-          return std::vector<Scalar>(combiner.identity.begin(), combiner.identity.end());
-        },
-        [&](Indices i, std::span<const Scalar> carry) {
-          std::vector<ScalarRef> lhs;
-          for (const Scalar& c : carry) lhs.push_back(c.ref());
-          std::vector<ScalarRef> joined = combine(combiner, lhs, loads(values, i));
-          std::vector<Scalar> next;
-          for (size_t j = 0; j < count_; ++j) next.push_back(unless(i, joined[j], carry[j]));
-          return next;
-        },
-        false, true);
-
-    auto side = [&](const std::vector<ScalarRef>& vars, const ScalarNode& leaf) {
-      return std::find_if(vars.begin(), vars.end(),
-                          [&](const ScalarRef& var) { return var->id == leaf.id; }) -
-             vars.begin();
-    };
-    auto pulled = [&](std::span<const Scalar> seeds, Indices i,
-                      const std::vector<ScalarRef>& vars) {
-      std::vector<Scalar> result(count_);
-      std::unordered_map<uint32_t, ScalarRef> names;
-      std::vector<ScalarRef> lhs = loads(before, i), rhs = loads(values, i);
-      for (size_t j = 0; j < count_; ++j) {
-        names.emplace(combiner.lhs[j]->id, lhs[j]);
-        names.emplace(combiner.rhs[j]->id, rhs[j]);
-      }
-      for (const LeafAdjoint& leaf :
-           differentiate(combiner.result, seeds, [](const ScalarNode&) { return true; })) {
-        auto j = static_cast<size_t>(side(vars, *leaf.leaf));
-        if (j < count_) result[j] = substitute(leaf.value.ref(), {}, names);
-      }
-      return result;
-    };
-    std::vector<size_t> floats;
+    line_ = points_;
+    line_.push_back(product(box_));
     for (size_t j = 0; j < count_; ++j) {
-      if (fold_.args[j]->dtype.is_float()) floats.push_back(j);
+      if (fold_.args[j]->dtype.is_float()) floats_.push_back(j);
     }
-    auto spread = [&](std::span<const Scalar> carry) {
-      std::vector<Scalar> seeds(count_);
-      for (size_t n = 0; n < floats.size(); ++n) seeds[floats[n]] = carry[n];
-      return seeds;
-    };
-    std::vector<Tensor> after = b_.scan(
-        dims, along,
-        [&](Indices i) {
-          std::vector<Scalar> init;
-          AxisValues names = bind_axes(map_.axes, i.first(along));
-          for (size_t j : floats) {
-            DType dtype = fold_.args[j]->dtype;
-            init.push_back(gradients[j].node() == nullptr
-                               ? zero(dtype)
-                               : Scalar(substitute(gradients[j].ref(), names)));
-          }
-          return init;
-        },
-        [&](Indices i, std::span<const Scalar> carry) {
-          std::vector<Scalar> left = pulled(spread(carry), i, combiner.lhs);
-          std::vector<Scalar> next;
-          for (size_t n = 0; n < floats.size(); ++n) {
-            const Scalar& there = left[floats[n]];
-            next.push_back(
-                unless(i, there.node() == nullptr ? zero(carry[n].dtype()) : there, carry[n]));
-          }
-          return next;
-        },
-        true, true);
-
+    values_ = folded_values();
+    before_ = combined_before();
+    const std::vector<Tensor> after = adjoints_after(gradients);
     std::vector<Scalar> seeds(count_);
-    for (size_t j : floats) {
-      Tensor adjoint = b_.map(dims, [&](Indices i) {
+    for (size_t j : floats_) {
+      Tensor adjoint = b_.map(line_, [&](Indices i) {
         std::vector<Scalar> carry;
         for (const Tensor& tensor : after) carry.push_back(tensor(i));
-        Scalar value = pulled(spread(carry), i, combiner.rhs)[j];
+        Scalar value = pulled(carry, i, fold_.combiner->rhs)[j];
         Scalar none = zero(fold_.args[j]->dtype);
-        return unless(i, value.node() == nullptr ? none : value, none);
+        return unless_left_out(i, value.node() == nullptr ? none : value, none);
       });
       std::vector<Scalar> index = indices_of(map_.axes);
       index.push_back(position_of(indices_of(fold_.axes)));
@@ -178,6 +90,103 @@ class FoldAdjoint {
   }
 
  private:
+  uint32_t along() const { return static_cast<uint32_t>(points_.size()); }
+
+  static std::vector<ScalarRef> loads(std::span<const Tensor> tensors, Indices i) {
+    std::vector<ScalarRef> list;
+    for (const Tensor& tensor : tensors) list.push_back(tensor(i).ref());
+    return list;
+  }
+
+  /// `then` at a point of the line that the fold takes, else `otherwise`.
+  Scalar unless_left_out(Indices i, const Scalar& then, const Scalar& otherwise) const {
+    if (where() == nullptr) return then;
+    return select(at(where(), i.first(along()), box_point(i[along()])), then, otherwise);
+  }
+
+  /// The values that are folded, with the points of the box in a line.
+  std::vector<Tensor> folded_values() {
+    return b_.map_n(line_, [&](Indices i) {
+      const std::vector<Scalar> k = box_point(i[along()]);
+      std::vector<Scalar> list;
+      for (size_t j = 0; j < count_; ++j) {
+        list.push_back(value(j, i.first(along()), k, Scalar(fold_.combiner->identity[j])));
+      }
+      return list;
+    });
+  }
+
+  /// The combination of all values before each point of the line.
+  std::vector<Tensor> combined_before() {
+    const Combiner& combiner = *fold_.combiner;
+    return b_.scan(
+        line_, along(),
+        [&](Indices) {
+          return std::vector<Scalar>(combiner.identity.begin(), combiner.identity.end());
+        },
+        [&](Indices i, std::span<const Scalar> carry) {
+          std::vector<ScalarRef> lhs;
+          for (const Scalar& c : carry) lhs.push_back(c.ref());
+          std::vector<ScalarRef> joined = combine(combiner, lhs, loads(values_, i));
+          std::vector<Scalar> next;
+          for (size_t j = 0; j < count_; ++j)
+            next.push_back(unless_left_out(i, joined[j], carry[j]));
+          return next;
+        },
+        false, true);
+  }
+
+  /// The adjoints of `vars`, one side of the combination at a point, from those of its result,
+  /// `carry`, which are given for floats.
+  std::vector<Scalar> pulled(std::span<const Scalar> carry, Indices i,
+                             const std::vector<ScalarRef>& vars) const {
+    const Combiner& combiner = *fold_.combiner;
+    std::vector<Scalar> seeds(count_), result(count_);
+    for (size_t n = 0; n < floats_.size(); ++n) seeds[floats_[n]] = carry[n];
+    std::unordered_map<uint32_t, ScalarRef> names;
+    std::vector<ScalarRef> lhs = loads(before_, i), rhs = loads(values_, i);
+    for (size_t j = 0; j < count_; ++j) {
+      names.emplace(combiner.lhs[j]->id, lhs[j]);
+      names.emplace(combiner.rhs[j]->id, rhs[j]);
+    }
+    for (const LeafAdjoint& leaf :
+         differentiate(combiner.result, seeds, [](const ScalarNode&) { return true; })) {
+      auto var = std::find_if(vars.begin(), vars.end(),
+                              [&](const ScalarRef& each) { return each->id == leaf.leaf->id; });
+      const auto j = static_cast<size_t>(var - vars.begin());
+      if (j < count_) result[j] = substitute(leaf.value.ref(), {}, names);
+    }
+    return result;
+  }
+
+  /// The adjoints of the combination up to each point of the line, from the end on.
+  std::vector<Tensor> adjoints_after(std::span<const Scalar> gradients) {
+    return b_.scan(
+        line_, along(),
+        [&](Indices i) {
+          std::vector<Scalar> init;
+          AxisValues names = bind_axes(map_.axes, i.first(along()));
+          for (size_t j : floats_) {
+            DType dtype = fold_.args[j]->dtype;
+            init.push_back(gradients[j].node() == nullptr
+                               ? zero(dtype)
+                               : Scalar(substitute(gradients[j].ref(), names)));
+          }
+          return init;
+        },
+        [&](Indices i, std::span<const Scalar> carry) {
+          std::vector<Scalar> left = pulled(carry, i, fold_.combiner->lhs);
+          std::vector<Scalar> next;
+          for (size_t n = 0; n < floats_.size(); ++n) {
+            const Scalar& there = left[floats_[n]];
+            next.push_back(unless_left_out(
+                i, there.node() == nullptr ? zero(carry[n].dtype()) : there, carry[n]));
+          }
+          return next;
+        },
+        true, true);
+  }
+
   /// The condition of the fold, or null.
   ScalarRef where() const { return fold_.args.size() > count_ ? fold_.args[count_] : ScalarRef(); }
 
@@ -213,6 +222,10 @@ class FoldAdjoint {
   const ScalarNode& fold_;
   size_t count_;
   std::vector<Dim> points_, box_;
+  // Of other combinations.
+  std::vector<Dim> line_;       // the points, and the box as one axis
+  std::vector<size_t> floats_;  // values that have adjoints
+  std::vector<Tensor> values_, before_;
 };
 
 }  // namespace

@@ -27,6 +27,18 @@ bool carries(const Scan& scan, const ScalarRef& root) {
   return false;
 }
 
+/// The adjoints of a scan's carries among those of leaves.
+std::vector<Scalar> to_carries(const Scan& scan, std::span<const LeafAdjoint> leaves) {
+  std::vector<Scalar> result(scan.carries.size());
+  for (const LeafAdjoint& leaf : leaves) {
+    for (size_t j = 0; j < result.size(); ++j) {
+      bool is_carry = leaf.leaf->kind == ScalarKind::kVar && leaf.leaf->id == scan.carries[j]->id;
+      if (is_carry) result[j] = leaf.value;
+    }
+  }
+  return result;
+}
+
 /// The place of an update among all, in order.
 Scalar position_of(const Update& update) {
   Scalar position = index_constant(0);
@@ -82,16 +94,6 @@ void Backward::pull(const Scan& scan) {
   auto step_back = [&](std::span<const Scalar> lambda) {
     return differentiate(scan.step, lambda, leaves_active());
   };
-  auto to_carries = [&](std::span<const LeafAdjoint> leaves) {
-    std::vector<Scalar> result(count);
-    for (const LeafAdjoint& leaf : leaves) {
-      for (size_t j = 0; j < count; ++j) {
-        bool is_carry = leaf.leaf->kind == ScalarKind::kVar && leaf.leaf->id == scan.carries[j]->id;
-        if (is_carry) result[j] = leaf.value;
-      }
-    }
-    return result;
-  };
   // Computes the carries into each point again, if the derivative of the step uses them.
   std::vector<Tensor> before;
   auto carried = [&](const Scalar& value, Indices i) {
@@ -104,7 +106,7 @@ void Backward::pull(const Scan& scan) {
   // If a step passes the carries on unchanged, λ is a running sum.
   std::vector<Scalar> probe(count);
   for (size_t j : floats) probe[j] = Scalar(scan.carries[j]);
-  std::vector<Scalar> handed = to_carries(step_back(probe));
+  std::vector<Scalar> handed = to_carries(scan, step_back(probe));
   bool plain = !scan.exclusive && std::all_of(floats.begin(), floats.end(), [&](size_t j) {
     return handed[j].node() == probe[j].node();
   });
@@ -128,7 +130,7 @@ void Backward::pull(const Scan& scan) {
             if (plain) next.push_back(lambda[j]);
           }
           if (plain) return next;
-          std::vector<Scalar> back = to_carries(step_back(lambda));
+          std::vector<Scalar> back = to_carries(scan, step_back(lambda));
           for (size_t j : floats) {
             Scalar value = or_zero(back[j], scan.carries[j]->dtype);
             value = carried(here(value), i);

@@ -40,6 +40,48 @@ bool meet(const Dependences& a, const Dependences& b) {
                      [&](uint32_t id) { return std::binary_search(b.begin(), b.end(), id); });
 }
 
+/// What the statements of a vector loop evaluate.
+struct Evaluated {
+  std::vector<te::ScalarRef> roots;
+  std::vector<DType> sums;  // of accumulators
+  std::vector<const lower::Store*> stores;
+};
+
+Evaluated evaluated_in(const lower::Block& body) {
+  Evaluated in;
+  std::vector<const lower::Block*> stack{&body};
+  while (!stack.empty()) {
+    const lower::Block& block = *stack.back();
+    stack.pop_back();
+    for (const lower::Stmt& stmt : block) {
+      if (const auto* inner = std::get_if<For>(&stmt.node)) stack.push_back(&inner->body);
+      if (const auto* branch = std::get_if<lower::If>(&stmt.node)) {
+        in.roots.push_back(branch->condition);
+        stack.push_back(&branch->then_block);
+        stack.push_back(&branch->else_block);
+      }
+      if (const auto* let = std::get_if<lower::Let>(&stmt.node)) in.roots.push_back(let->value);
+      if (const auto* set = std::get_if<lower::Set>(&stmt.node)) in.roots.push_back(set->value);
+      if (const auto* check = std::get_if<lower::Check>(&stmt.node)) {
+        in.roots.push_back(check->condition);
+      }
+      if (const auto* sum = std::get_if<lower::Accumulate>(&stmt.node)) {
+        for (const te::ScalarRef& value : sum->values) {
+          in.roots.push_back(value);
+          in.sums.push_back(value->dtype);
+        }
+        if (sum->where) in.roots.push_back(sum->where);
+      }
+      if (const auto* store = std::get_if<lower::Store>(&stmt.node)) {
+        in.roots.push_back(store->value);
+        in.roots.insert(in.roots.end(), store->indices.begin(), store->indices.end());
+        in.stores.push_back(store);
+      }
+    }
+  }
+  return in;
+}
+
 }  // namespace
 
 /// As many lanes as a vector register has of the widest type that varies in the body; index
@@ -54,37 +96,10 @@ NestEmitter::Lanes NestEmitter::lanes_for(const For& loop, std::optional<int64_t
     count(dtype);
     masked &= ScalarEmitter::has_masked_access(frame_.target, dtype.size());
   };
-  std::vector<te::ScalarRef> roots;
-  std::vector<const lower::Block*> stack{&loop.body};
-  while (!stack.empty()) {
-    const lower::Block& block = *stack.back();
-    stack.pop_back();
-    for (const lower::Stmt& stmt : block) {
-      if (const auto* inner = std::get_if<For>(&stmt.node)) stack.push_back(&inner->body);
-      if (const auto* branch = std::get_if<lower::If>(&stmt.node)) {
-        roots.push_back(branch->condition);
-        stack.push_back(&branch->then_block);
-        stack.push_back(&branch->else_block);
-      }
-      if (const auto* let = std::get_if<lower::Let>(&stmt.node)) roots.push_back(let->value);
-      if (const auto* set = std::get_if<lower::Set>(&stmt.node)) roots.push_back(set->value);
-      if (const auto* check = std::get_if<lower::Check>(&stmt.node)) {
-        roots.push_back(check->condition);
-      }
-      if (const auto* sum = std::get_if<lower::Accumulate>(&stmt.node)) {
-        for (const te::ScalarRef& value : sum->values) {
-          roots.push_back(value);
-          count(value->dtype);
-        }
-        if (sum->where) roots.push_back(sum->where);
-      }
-      if (const auto* store = std::get_if<lower::Store>(&stmt.node)) {
-        roots.push_back(store->value);
-        roots.insert(roots.end(), store->indices.begin(), store->indices.end());
-        touch(nest_.buffers[static_cast<size_t>(store->buffer)].dtype);
-      }
-    }
-  }
+  const Evaluated body = evaluated_in(loop.body);
+  for (DType dtype : body.sums) count(dtype);
+  for (const lower::Store* store : body.stores)
+    touch(nest_.buffers[static_cast<size_t>(store->buffer)].dtype);
   // A node that is evaluated for the message of a failure only does not count.
   std::vector<const te::ScalarNode*> nodes;
   std::unordered_set<const te::ScalarNode*> seen;
@@ -97,7 +112,7 @@ NestEmitter::Lanes NestEmitter::lanes_for(const For& loop, std::optional<int64_t
       for (const te::ScalarRef& arg : ScalarEmitter::value_args(nodes[i])) visit(arg);
     }
   };
-  for (const te::ScalarRef& node : roots) visit(node);
+  for (const te::ScalarRef& node : body.roots) visit(node);
   visit_below(false);
   const size_t values = nodes.size();  // from here on: what only positions are made of
   visit_below(true);
