@@ -38,7 +38,8 @@ def test_text_has_a_line_for_each_fact():
     assert lines[0].split() == ["target", facts["target"]]
 
 
-@pytest.mark.parametrize("key", ["float32_gflops", "bfloat16_gflops", "int8_gops", "memory_gb_per_s", "second_cache_gb_per_s"])
+@pytest.mark.parametrize("key", ["float32_gflops", "bfloat16_gflops", "int8_gops", "memory_gb_per_s", "second_cache_gb_per_s", "vector_steps_per_ns",
+                                 "vector_functions_per_ns", "launch_ns"])
 def test_measured_figures(key, measured=[]):
     if not measured:
         measured.append(json.loads(machine("--measure", "--format", "json")))

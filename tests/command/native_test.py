@@ -134,6 +134,39 @@ def test_profile_lists_kernels_and_writes_a_trace(folder, model):
     assert len(events) >= 3 * 4 and all(event["ph"] == "X" and event["dur"] >= 0 for event in events)
 
 
+def test_profile_predicts_kernels(folder, model, tmp_path):
+    environment = {"RELAY_CACHE_DIR": str(tmp_path)}
+    done = relay("run", model, "--arg", "random(3, 5)", "--threads", "1", "--profile", env=environment)
+    assert done.returncode == 0
+    header, *kernels = done.stderr.splitlines()
+    assert header.split()[-3:] == ["predicted", "ratio", "source"]
+    columns = [line.split()[8:10] for line in kernels if "fn (" in line]
+    assert columns and all(float(ms) >= 0 and float(ratio) > 0 for ms, ratio in columns)
+    # The model is measured once; what is no measurement is measured anew.
+    kept = tmp_path / "machine-1"
+    known = kept.read_text()
+    assert all(float(figure) >= 0 for figure in known.split())
+    relay("run", model, "--arg", "random(3, 5)", "--threads", "1", "--profile", env=environment)
+    assert kept.read_text() == known
+    kept.write_text("nan -1\n")
+    assert relay("run", model, "--arg", "random(3, 5)", "--threads", "1", "--profile", env=environment).returncode == 0
+    assert len(kept.read_text().split()) == len(known.split())
+
+
+def test_traces_have_predictions(folder, model):
+    done = relay("bench", model, "--arg", "random(3, 5)", "--runs", "2", f"--profile={folder / 'predicted.json'}")
+    assert done.returncode == 0
+    events = json.loads((folder / "predicted.json").read_text())["traceEvents"]
+    assert all(event["args"]["predicted_us"] > 0 for event in events)
+
+
+def test_library_kernels_are_not_predicted(folder):
+    (folder / "sort.rly").write_text("def @main(%x: Tensor[(50), float32]) { sort(%x) }\n")
+    done = relay("run", folder / "sort.rly", "--arg", "random(50)", "--profile")
+    assert done.returncode == 0
+    assert [line.split()[8:10] for line in done.stderr.splitlines() if " library " in line] == [["-", "-"]]
+
+
 def test_emit_shows_each_stage(folder):
     for stage, sign in (("loops", "vector i"), ("llvm", "define"), ("asm", "ret")):
         done = relay("opt", folder / "program.rly", "--emit", stage, "--target", "baseline")

@@ -456,6 +456,42 @@ TEST(MachineGraph, Profile) {
   }
 }
 
+// A launch whose work is known is predicted, by where its memory stands; others are not.
+TEST(MachineGraph, ProfilePredicts) {
+  auto e = std::make_shared<Executable>();
+  uint32_t add = kernel(*e, "add", add_kernel);
+  GraphAssembler g("region");
+  uint32_t n = g.extent(0, 0), none = g.size(0), steps = g.size(1'000'000);
+  uint32_t x = g.input(kFloat32, {n});
+  uint32_t sum = g.place(kFloat32, {n}), twice = g.place(kFloat32, {n});
+  Launch& known = g.launch(add, {{x, false}, {x, false}, {sum, true}}, {n});
+  known.products = known.functions = none;
+  known.steps = steps;
+  g.g.outputs = {twice};
+  g.launch(add, {{sum, false}, {sum, false}, {twice, true}}, {n});
+  graph_entry(*e, "main", g.add_to(*e));
+  Machine machine(e, {.threads = 1});
+  MachineModel model;
+  model.one = model.all = {1, 1000, 1, {1, 1, 0.5}};
+  model.launch_ns = 7;
+  Profile profile;
+  profile.model = &model;
+  profile.trace = true;
+  machine.set_profile(&profile);
+  const std::vector<Value> arguments{tensor(std::vector<float>(10000, 1.0f))};
+  machine.run("main", arguments);
+  EXPECT_EQ(profile.kernels[0].calls, 2u);
+  EXPECT_EQ(profile.kernels[0].predicted_calls, 1u);
+  // Memory that is touched for the first time: 80,000 bytes, half of one in a nanosecond.
+  EXPECT_EQ(profile.events[0].predicted_ns, 7 + 160'000);
+  EXPECT_EQ(profile.events[1].predicted_ns, 0);
+  profile.restart();
+  EXPECT_TRUE(profile.events.empty());
+  machine.run("main", arguments);
+  EXPECT_LE(profile.events[0].predicted_ns, 7 + 80'000);
+  EXPECT_GE(profile.events[0].predicted_ns, 7 + 1000);
+}
+
 TEST(MachineGraph, ThreadsShareAnExecutable) {
   auto e = two_results();
   std::vector<std::thread> threads;

@@ -63,8 +63,8 @@ Value run_once(vm::Machine& machine, const vm::Entry& entry, const Loaded& loade
   } catch (const RuntimeError& error) {
     if (loaded.made_up.empty()) throw;
     std::vector<Diagnostic> diagnostics = error.diagnostics();
-    diagnostics.back().note(fmt::format("made up, since not given by --arg: {}",
-                                        fmt::join(loaded.made_up, "; ")));
+    diagnostics.back().note(
+        fmt::format("made up, since not given by --arg: {}", fmt::join(loaded.made_up, "; ")));
     throw RuntimeError(std::move(diagnostics));
   }
 }
@@ -85,15 +85,15 @@ void bench(const BenchOptions& options) {
   Progress progress("measuring @" + loaded.entry);
 
   // The first run plans memory; two more warm caches. Without --runs: a second's worth.
+  Profiling profiling(options.profile, options.native.threads);
+  profiling.watch(machine);
   begin = Clock::now();
   for (int i = 0; i < 3; ++i) run_once(machine, entry, loaded);
   double estimate = milliseconds_since(begin) / 3;
   int runs = options.runs > 0
                  ? options.runs
                  : static_cast<int>(std::clamp(1000.0 / std::max(estimate, 1e-4), 5.0, 10000.0));
-  vm::Profile profile;
-  profile.trace = !options.profile.trace_file.empty();
-  if (options.profile.enabled) machine.set_profile(&profile);
+  profiling.restart();
   std::vector<double> times(static_cast<size_t>(runs));
   for (double& time : times) {
     begin = Clock::now();
@@ -123,9 +123,7 @@ void bench(const BenchOptions& options) {
                     loaded.entry, time_text(median), time_text(times.front()), time_text(spread),
                     runs, load_ms, static_cast<double>(peak_memory()) / 1e6));
   }
-  if (options.profile.enabled) {
-    report_profile(options.profile, *loaded.executable, profile, options.native.threads);
-  }
+  profiling.report(*loaded.executable);
 }
 
 }  // namespace

@@ -1,28 +1,23 @@
 // relay machine: the facts that plans of kernels are made by, and what this machine really does.
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include <relay/codegen/codegen.h>
-#include <relay/parse/parse.h>
 #include <relay/runtime/processors.h>
-#include <relay/support/error.h>
 
 #include <tools/relay/command.h>
-#include <tools/relay/native.h>
-#include <tools/relay/program.h>
+#include <tools/relay/machine_model.h>
 
 namespace relay::tool {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct MachineCommand {
   bool measure = false;
+  int threads = 0;
   std::string format = "text";
 };
 
@@ -32,34 +27,6 @@ struct Figure {
   double value = 0;
 };
 
-/// The least time of a run of @main on made-up arguments, in seconds, measured for a tenth of one.
-double least_time(const std::string& text, int threads) {
-  constexpr double kEnough = 0.1;
-  ParseResult parsed = parse_text("<machine>", text);
-  if (!parsed.ok()) throw InternalError("relay machine measures a program that does not parse");
-  ProgramSource source;
-  source.module = std::move(parsed.module);
-  check_program(source.module, "<machine>");
-  Program program = bind_program(std::move(source), "main", Given(), Arguments::kMadeUp);
-  NativeOptions options;
-  options.threads = threads;
-  Interruption interruption;
-  vm::Machine machine(compile_module(program.module, program.entry, options),
-                      {.threads = threads, .interrupt = interruption.flag()});
-  const vm::Entry& entry = machine.entry("main");
-  const Clock::time_point begin = Clock::now();
-  auto seconds_since = [](Clock::time_point then) {
-    return std::chrono::duration<double>(Clock::now() - then).count();
-  };
-  double least = kEnough;
-  while (seconds_since(begin) < kEnough) {
-    const Clock::time_point run = Clock::now();
-    machine.run(entry, program.arguments);
-    least = std::min(least, seconds_since(run));
-  }
-  return least;
-}
-
 /// Operations of a product in each nanosecond.
 double product_rate(const std::string& left, const std::string& right, const std::string& sum,
                     int threads) {
@@ -68,14 +35,14 @@ double product_rate(const std::string& left, const std::string& right, const std
       "def @main(%x: Tensor[({}, {}), {}], %w: Tensor[({}, {}), {}]) {{\n"
       "  nn.dense(%x, %w, out_dtype=\"{}\")\n}}\n",
       kRows, kSteps, left, kColumns, kSteps, right, sum);
-  return 2e-9 * kRows * kColumns * kSteps / least_time(text, threads);
+  return 2.0 * kRows * kColumns * kSteps / measure_program(text, threads).run_ns;
 }
 
 /// Bytes that a sum over so many reads in each nanosecond.
 double reading_rate(int64_t bytes, int threads) {
   const std::string text =
       fmt::format("def @main(%x: Tensor[({}), float32]) {{ sum(%x) }}\n", bytes / 4);
-  return 1e-9 * static_cast<double>(bytes) / least_time(text, threads);
+  return static_cast<double>(bytes) / measure_program(text, threads).run_ns;
 }
 
 std::vector<Figure> facts(const codegen::Target& target) {
@@ -92,10 +59,10 @@ std::vector<Figure> facts(const codegen::Target& target) {
           {"processors that may be used", "processors", "", number(allowed_processors())}};
 }
 
-std::vector<Figure> measured(const codegen::Target& target) {
+std::vector<Figure> measured(const codegen::Target& target, int threads) {
   Progress progress("measuring this machine");
   const lower::Processor& p = target.processor;
-  const int all = allowed_processors();
+  const int all = threads > 0 ? threads : allowed_processors();
   // More than any cache of these processors holds.
   const int64_t in_memory = std::max(4 * p.last_bytes, int64_t{256} << 20);
   const std::string of_one = ", one thread", of_all = ", all threads";
@@ -116,13 +83,19 @@ std::vector<Figure> measured(const codegen::Target& target) {
   add("reads memory" + of_all, "memory_gb_per_s_all_threads", "GB/s", reading_rate(in_memory, all));
   add("products of float32" + of_all, "float32_gflops_all_threads", "GFLOP/s",
       product_rate("float32", "float32", "float32", all));
+  // The figures that the time of kernels is predicted by.
+  const vm::MachineModel model = best_model(all);
+  add("arithmetic on vectors" + of_one, "vector_steps_per_ns", "in a ns", model.one.steps);
+  add("polynomials of vectors" + of_one, "vector_functions_per_ns", "in a ns", model.one.functions);
+  add("a kernel begins and ends", "launch_ns", "ns", model.launch_ns);
+  add("more where threads share it", "share_ns", "ns", model.share_ns);
   return figures;
 }
 
 void report_machine(const MachineCommand& options) {
   const codegen::Target target = codegen::Target::host();
   std::vector<Figure> figures = facts(target);
-  if (options.measure) std::ranges::move(measured(target), std::back_inserter(figures));
+  if (options.measure) std::ranges::move(measured(target, options.threads), std::back_inserter(figures));
   const std::string name(target.name());
   auto number = [](double value) {
     return value >= 1e3 || value == static_cast<double>(static_cast<int64_t>(value))
@@ -152,7 +125,11 @@ void add_machine(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "machine", "Tell what the compiler knows of this processor, and measure what it does.");
   command->add_flag("--measure", options->measure,
-                    "Also measure products and reading, about two seconds long.");
+                    "Also measure products and reading, about four seconds long.");
+  command
+      ->add_option("--threads", options->threads,
+                   "Measure so many threads together; all processors by default.")
+      ->check(CLI::Range(1, 1024));
   command
       ->add_option("--format", options->format,
                    "text, or json (one line; bytes, GFLOP/s and GB/s by name).")

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include <fmt/core.h>
@@ -10,8 +9,11 @@
 
 #include <relay/import/onnx/import.h>
 #include <relay/runtime/file.h>
+#include <relay/runtime/processors.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/positions.h>
+
+#include <tools/relay/machine_model.h>
 
 namespace relay::tool {
 
@@ -70,8 +72,9 @@ std::string profile_table(const vm::Executable& executable, const vm::Profile& p
     return profile.kernels[a].nanoseconds > profile.kernels[b].nanoseconds;
   });
   double total = std::max<double>(1, static_cast<double>(profile.total_nanoseconds));
-  std::string text = fmt::format("{:32} {:12} {:>8} {:>10} {:>6} {:>9} {:>8} {:>6}  {}\n", "kernel",
-                                 "by", "calls", "ms", "share", "GFLOP/s", "GB/s", "peak", "source");
+  std::string text = fmt::format(
+      "{:32} {:12} {:>8} {:>10} {:>6} {:>9} {:>8} {:>6} {:>10} {:>6}  {}\n", "kernel", "by",
+      "calls", "ms", "share", "GFLOP/s", "GB/s", "peak", "predicted", "ratio", "source");
   double in_kernels = 0;
   std::vector<std::string> works = works_of(executable);
   for (size_t k : order) {
@@ -83,10 +86,16 @@ std::string profile_table(const vm::Executable& executable, const vm::Profile& p
     double gigabytes = static_cast<double>(measured.bytes) / ns;
     double reached = std::max(gflops / peak.gflops, gigabytes / peak.gigabytes);
     in_kernels += static_cast<double>(measured.nanoseconds);
-    text += fmt::format("{:32} {:12} {:>8} {:>10.3f} {:>5.1f}% {:>9.1f} {:>8.1f} {:>5.0f}%  {}\n",
-                        shorten(kernel.name, 32), shorten(kernel.implementation, 12),
-                        measured.calls, ns * 1e-6, 100 * ns / total, gflops, gigabytes,
-                        100 * reached, shorten(works[k], 100));
+    std::string predicted = "-", ratio = "-";
+    if (measured.predicted_calls == measured.calls) {
+      predicted = fmt::format("{:.3f}", measured.predicted_ns * 1e-6);
+      ratio = fmt::format("{:.2f}", ns / measured.predicted_ns);
+    }
+    text += fmt::format(
+        "{:32} {:12} {:>8} {:>10.3f} {:>5.1f}% {:>9.1f} {:>8.1f} {:>5.0f}% {:>10} {:>6}  {}\n",
+        shorten(kernel.name, 32), shorten(kernel.implementation, 12), measured.calls, ns * 1e-6,
+        100 * ns / total, gflops, gigabytes, 100 * reached, predicted, ratio,
+        shorten(works[k], 100));
   }
   double rest = std::max(0.0, total - in_kernels);
   text += fmt::format("{:32} {:12} {:>8} {:>10.3f} {:>5.1f}%\n", "outside of kernels", "machine",
@@ -110,6 +119,7 @@ std::string profile_trace(const vm::Executable& executable, const vm::Profile& p
                       {"ts", static_cast<double>(event.begin_ns - begin) * 1e-3},
                       {"dur", static_cast<double>(event.duration_ns) * 1e-3},
                       {"args", {{"source", works[event.kernel]}}}});
+    if (event.predicted_ns > 0) events.back()["args"]["predicted_us"] = event.predicted_ns * 1e-3;
   }
   nlohmann::json trace = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
   return trace.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -129,17 +139,28 @@ void add_profile_option(CLI::App& command, ProfileOption& option) {
       ->group("");
 }
 
-void report_profile(const ProfileOption& option, const vm::Executable& executable,
-                    const vm::Profile& profile, int threads) {
-  if (!option.trace_file.empty()) {
-    std::string text = profile_trace(executable, profile);
-    OutputFile file(option.trace_file);
-    file.write(text.data(), text.size());
-    file.commit();
+Profiling::Profiling(const ProfileOption& option, int threads)
+    : option_(option), threads_(threads > 0 ? threads : allowed_processors()) {
+  if (!option.enabled) return;
+  model_ = known_model(threads_);
+  profile_.model = &model_;
+  profile_.trace = !option.trace_file.empty();
+}
+
+void Profiling::watch(vm::Machine& machine) {
+  if (option_.enabled) machine.set_profile(&profile_);
+}
+
+void Profiling::report(const vm::Executable& executable) const {
+  if (!option_.enabled) return;
+  if (option_.trace_file.empty()) {
+    fmt::print(stderr, "{}", profile_table(executable, profile_, best_peak(threads_)));
     return;
   }
-  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  fmt::print(stderr, "{}", profile_table(executable, profile, best_peak(threads)));
+  std::string text = profile_trace(executable, profile_);
+  OutputFile file(option_.trace_file);
+  file.write(text.data(), text.size());
+  file.commit();
 }
 
 }  // namespace relay::tool

@@ -69,13 +69,10 @@ Value run_machine(const Loaded& loaded, const RunOptions& options) {
   Interruption interruption;
   vm::Machine machine(loaded.executable,
                       {.threads = options.native.threads, .interrupt = interruption.flag()});
-  vm::Profile profile;
-  profile.trace = !options.profile.trace_file.empty();
-  if (options.profile.enabled) machine.set_profile(&profile);
+  Profiling profiling(options.profile, options.native.threads);
+  profiling.watch(machine);
   Value result = machine.run(loaded.entry, loaded.arguments);
-  if (options.profile.enabled) {
-    report_profile(options.profile, *loaded.executable, profile, options.native.threads);
-  }
+  profiling.report(*loaded.executable);
   return result;
 }
 

@@ -83,6 +83,8 @@ void KernelTable::lower(std::span<const graph::Graph> graphs) {
     auto& [work, lowered] = works[i];
     try {
       lowered->lowered = lower_work(work);
+      for (const auto& kernel : lowered->lowered.kernels)
+        lowered->work.push_back(lower::work_of(*kernel, options_.target.processor));
     } catch (const DimRangeError& error) {
       lowered->refusal = error.diagnostics()[0].message;
     }

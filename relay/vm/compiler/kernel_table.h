@@ -14,6 +14,7 @@
 #include <relay/codegen/codegen.h>
 #include <relay/graph/graph.h>
 #include <relay/lower/lower.h>
+#include <relay/lower/work.h>
 #include <relay/vm/compiler/compile.h>
 
 namespace relay::vm {
@@ -21,7 +22,8 @@ namespace relay::vm {
 /// A work as launches of kernels.
 struct LoweredWork {
   lower::Lowered lowered;
-  std::vector<uint32_t> kernels;  // of `lowered`, in the executable
+  std::vector<uint32_t> kernels;        // of `lowered`, in the executable
+  std::vector<lower::KernelWork> work;  // of each of these kernels
   /// The reason why it cannot run: a size that it needs on the way is too large. Empty otherwise.
   std::string refusal;
 };

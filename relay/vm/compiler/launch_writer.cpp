@@ -58,6 +58,9 @@ Graph LaunchWriter::write() {
     if (sizes.node == nullptr) continue;  // a library kernel
     launch.flops = slot(sizes.flops);
     launch.bytes = slot(sizes.bytes);
+    launch.products = slot(sizes.work.products);
+    launch.steps = slot(sizes.work.steps);
+    launch.functions = slot(sizes.work.functions);
   }
   for (const Check& check : checks_) {
     uint32_t a = slot(check.a);
@@ -226,6 +229,8 @@ void LaunchWriter::add_launches(const graph::Node& node, const LoweredWork& lowe
       for (Dim dim : kernel.dim_args) sizes.dims.push_back(node.term(dim));
       sizes.flops = node.term(kernel.flops);
       sizes.bytes = node.term(kernel.bytes);
+      const lower::KernelWork& work = lowered.work[native->kernel];
+      sizes.work = {node.term(work.products), node.term(work.steps), node.term(work.functions)};
       sizes.node = &node;
     } else {
       const auto& library = std::get<lower::LibraryLaunch>(made);

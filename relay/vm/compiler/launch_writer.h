@@ -31,6 +31,7 @@ class LaunchWriter {
   struct LaunchSizes {
     std::vector<Dim> dims;
     Dim flops, bytes;
+    lower::KernelWork work;
     const graph::Node* node;
   };
 

@@ -505,7 +505,7 @@ void DataflowRunner::run_sections(DataflowState& state, const DataflowPlan& plan
         uint32_t kernel = graph.launches[section.begin].kernel;
         ++profile_->kernels[kernel].calls;
         profile_->kernels[kernel].nanoseconds += duration;
-        if (profile_->trace) profile_->events.push_back({kernel, begin, duration});
+        if (profile_->trace) profile_->events.push_back({kernel, begin, duration, 0});
       }
       continue;
     }

@@ -174,6 +174,8 @@ struct Launch {
   uint32_t scratch = kNone;    // slot: bytes for each worker
   uint32_t flops = kNone;      // slot
   uint32_t bytes = kNone;      // slot
+  /// Slots: instructions by kind, for predictions (machine_model.h); kNone: not known.
+  uint32_t products = kNone, steps = kNone, functions = kNone;
   std::vector<InPlace> in_place;
   // Library kernels.
   KernelParams params;

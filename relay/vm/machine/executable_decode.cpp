@@ -302,6 +302,7 @@ class Decoder {
     launch.scratch = in_.index();
     launch.flops = in_.index();
     launch.bytes = in_.index();
+    for (uint32_t* slot : {&launch.products, &launch.steps, &launch.functions}) *slot = in_.index();
     in_.list(launch.in_place, [&] { return Launch::InPlace{in_.u32(), in_.u32(), in_.flag()}; });
     in_.list(launch.params, [&] { return param(); });
     launch.position = in_.u32();

@@ -220,6 +220,7 @@ class Encoder {
       out_.index(launch.scratch);
       out_.index(launch.flops);
       out_.index(launch.bytes);
+      for (uint32_t slot : {launch.products, launch.steps, launch.functions}) out_.index(slot);
       out_.list(launch.in_place, [&](const Launch::InPlace& pair) {
         out_.u64(pair.written);
         out_.u64(pair.read);

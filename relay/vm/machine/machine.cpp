@@ -86,14 +86,13 @@ Value Machine::leave(const Entry& entry, Value result) const {
 
 Value Machine::run(const Entry& entry, std::span<const Value> arguments) {
   check_arguments(entry, arguments);
-  return leave(entry,
-               state_->run(state_->image->functions[entry.function], Value(), arguments));
+  return leave(entry, state_->run(state_->image->functions[entry.function], Value(), arguments));
 }
 
 Value Machine::run_with(const Entry& entry, std::vector<Value> arguments) {
   check_arguments(entry, arguments);
-  return leave(entry, state_->run(state_->image->functions[entry.function], Value(),
-                                  std::move(arguments)));
+  return leave(
+      entry, state_->run(state_->image->functions[entry.function], Value(), std::move(arguments)));
 }
 
 Value Machine::run(std::string_view name, std::span<const Value> arguments) {
@@ -104,6 +103,12 @@ Value Machine::call(const Value& closure, std::span<const Value> arguments) {
   KnownType type = check_closure_call(closure, arguments);
   Value result = state_->run(*as_machine_closure(closure).function, closure, arguments);
   return leave_program(std::move(result), type.part(type.type->fields.back()));
+}
+
+void Profile::restart() {
+  kernels.assign(kernels.size(), {});
+  events.clear();
+  total_nanoseconds = 0;
 }
 
 void Machine::set_profile(Profile* profile) {

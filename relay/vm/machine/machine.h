@@ -12,6 +12,7 @@
 #include <relay/runtime/value.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/executable.h>
+#include <relay/vm/machine/machine_model.h>
 
 namespace relay::vm {
 
@@ -38,16 +39,24 @@ struct Profile {
     uint64_t nanoseconds = 0;
     int64_t flops = 0;  // of all calls
     int64_t bytes = 0;
+    double predicted_ns = 0;       // of the calls that the model can predict
+    uint64_t predicted_calls = 0;  // their number
   };
   struct Event {
     uint32_t kernel = 0;
     uint64_t begin_ns = 0;  // of the steady clock
     uint64_t duration_ns = 0;
+    double predicted_ns = 0;  // 0: not predicted
   };
   std::vector<Kernel> kernels;  // as Executable::kernels
   std::vector<Event> events;    // of the runs while `trace`
   bool trace = false;
-  uint64_t total_nanoseconds = 0;  // of the runs as a whole
+  uint64_t total_nanoseconds = 0;       // of the runs as a whole
+  const MachineModel* model = nullptr;  // if given, it predicts the time of native kernels
+  CacheTrace touched;                   // the memory of the calls, for predictions
+
+  /// Forgets what was measured, but not which memory was touched.
+  void restart();
 };
 
 /// Runs one executable for one thread at a time. Cheap to make; buffers and plans are kept from run

@@ -135,7 +135,48 @@ void SectionRun::record(uint32_t index) {
   entry.nanoseconds += duration;
   if (launch.flops != kNone) entry.flops += plan_.slots[launch.flops];
   if (launch.bytes != kNone) entry.bytes += plan_.slots[launch.bytes];
-  if (profile_->trace) profile_->events.push_back({launch.kernel, begin_ns_, duration});
+  const double predicted = profile_->model != nullptr ? predict(index) : 0;
+  if (predicted > 0) {
+    entry.predicted_ns += predicted;
+    ++entry.predicted_calls;
+  }
+  if (profile_->trace) profile_->events.push_back({launch.kernel, begin_ns_, duration, predicted});
+}
+
+// The time of a launch; 0 if its work is not known. Memory stands in the cache that holds all that
+// was touched since. A launch moves no more than its instructions can, though it may be given a
+// table that it hardly looks at.
+double SectionRun::predict(uint32_t index) {
+  const MachineModel& model = *profile_->model;
+  const Launch& launch = graph_.launches[index];
+  void* const* buffers = memory_.buffers + shape_.first_buffer[index];
+  LaunchWork work;
+  double moved = 0;
+  for (size_t a = 0; a < launch.arguments.size(); ++a) {
+    if (std::find(buffers, buffers + a, buffers[a]) != buffers + a) continue;
+    const auto bytes = static_cast<int64_t>(plan_.bytes[launch.arguments[a].place]);
+    const int64_t reach = profile_->touched.age(buffers[a], bytes) + bytes;
+    moved += static_cast<double>(bytes);
+    if (reach <= model.first_bytes) continue;
+    const MemoryLevel level = reach <= model.second_bytes ? MemoryLevel::kSecond
+                              : reach <= model.last_bytes ? MemoryLevel::kLast
+                                                          : MemoryLevel::kMemory;
+    work.bytes[static_cast<size_t>(level)] += static_cast<double>(bytes);
+  }
+  for (size_t a = 0; a < launch.arguments.size(); ++a) {
+    const auto bytes = static_cast<int64_t>(plan_.bytes[launch.arguments[a].place]);
+    profile_->touched.touch(buffers[a], bytes);
+  }
+  if (launch.products == kNone || launch.steps == kNone || launch.functions == kNone) return 0;
+  work.products = static_cast<double>(plan_.slots[launch.products]);
+  work.steps = static_cast<double>(plan_.slots[launch.steps]);
+  work.functions = static_cast<double>(plan_.slots[launch.functions]);
+  const double most = (work.products + work.steps) * static_cast<double>(model.vector_bytes);
+  if (moved > most) {
+    for (double& bytes : work.bytes) bytes *= most / moved;
+  }
+  work.shared = threaded_ && plan_.pieces[index] != 0;
+  return predicted_ns(model, work);
 }
 
 void SectionRun::throw_if_failed() const {

@@ -48,6 +48,7 @@ class SectionRun final : public TeamWork {
   bool stopped();
   void run_launch(uint32_t index, const TeamTurn& turn, int list);
   void record(uint32_t index);
+  double predict(uint32_t index);
 
   const Image& image_;
   const Graph& graph_;

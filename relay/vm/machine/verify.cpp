@@ -244,6 +244,7 @@ class GraphVerifier {
     optional_slot(launch.scratch);
     optional_slot(launch.flops);
     optional_slot(launch.bytes);
+    for (uint32_t work : {launch.products, launch.steps, launch.functions}) optional_slot(work);
     for (auto [to, from, copy] : launch.in_place) {
       if (to >= launch.arguments.size() || from >= launch.arguments.size() ||
           !launch.arguments[to].written || launch.arguments[from].written) {
