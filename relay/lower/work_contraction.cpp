@@ -48,7 +48,8 @@ class ContractionWork {
       for (const Pieces& across : pieces_of(plan_.panels)) {
         if (down.size == 0 || across.size == 0) continue;
         const double cycles = tile_cost(processor_, down.size, across.size);
-        total = total + down.number * across.number * Dim(static_cast<int64_t>(std::llround(2 * cycles)));
+        total = total +
+                down.number * across.number * Dim(static_cast<int64_t>(std::llround(2 * cycles)));
       }
     }
     // Columns that would fill a small part of a vector are vectors along k.

@@ -95,7 +95,8 @@ std::vector<Figure> measured(const codegen::Target& target, int threads) {
 void report_machine(const MachineCommand& options) {
   const codegen::Target target = codegen::Target::host();
   std::vector<Figure> figures = facts(target);
-  if (options.measure) std::ranges::move(measured(target, options.threads), std::back_inserter(figures));
+  if (options.measure)
+    std::ranges::move(measured(target, options.threads), std::back_inserter(figures));
   const std::string name(target.name());
   auto number = [](double value) {
     return value >= 1e3 || value == static_cast<double>(static_cast<int64_t>(value))
