@@ -429,6 +429,31 @@ TEST(CodegenNest, UnrolledAndStepped) {
   }
 }
 
+/// The code of out[i] = value(i) for i below 64, from inputs of 64 and of 32 floats.
+std::string code_of(const Scalar& value, const codegen::Target& target) {
+  Block body{loop(LoopKind::kVector, 0, te::index_constant(64), {store(2, {index(0)}, value)})};
+  auto shared = nest_kernel(
+      nest_of({input(kFloat32, {64}), input(kFloat32, {32}), output(kFloat32, {64})}, body, 1, 0));
+  return codegen::emit_text(*shared, target, codegen::Text::kLlvm);
+}
+
+/// Arms that can do no harm are computed for all lanes: no branch gives a vector.
+TEST(CodegenNest, LoadsInsideAreHarmless) {
+  const Scalar x = load(0, kFloat32, {index(0)}), zero = te::constant(0.0, kFloat32);
+  Scalar often = x;  // few operations, but many if each use counts
+  for (int k = 0; k < 8; ++k) often = often * often + often;
+  const Scalar reversed = load(0, kFloat32, {te::index_constant(63) - index(0)});
+  const Scalar maybe = load(1, kFloat32, {index(0)});
+  for (const codegen::Target& target : targets_here()) {
+    auto has_branch = [&](const Scalar& arm) {
+      return code_of(te::select(x > 0, arm, zero), target).find("phi <") != std::string::npos;
+    };
+    EXPECT_FALSE(has_branch(reversed));
+    EXPECT_FALSE(has_branch(often));
+    EXPECT_TRUE(has_branch(maybe));
+  }
+}
+
 /// Outputs beyond the caches are stored past them, where whole vectors are aligned.
 TEST(CodegenNest, HugeOutput) {
   int64_t rows = 7 << 10, columns = 1024 + 16;

@@ -150,6 +150,11 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
     if (++times[let->var] > 1) result.changes[let->var] = true;
   }
   result.aliases = find_aliases(nest, lets, result.changes);
+  for_each_stmt(nest.body, [&](const Stmt& stmt) {
+    if (const auto* loop = std::get_if<For>(&stmt.node)) result.ranges.add(*loop);
+    const auto* let = std::get_if<lower::Let>(&stmt.node);
+    if (let != nullptr && !result.changes[let->var]) result.ranges.add(*let);
+  });
   if (repeats) {
     for (const te::ScalarNode* node : te::post_order(result.roots))
       result.fails |= te::can_fail(*node);
@@ -162,7 +167,7 @@ NestEmitter::NestEmitter(const lower::Nest& nest, KernelFrame& frame)
       frame_(frame),
       b(frame.b),
       survey_(survey(nest)),
-      scalars_(frame, survey_.roots, survey_.aliases) {}
+      scalars_(frame, survey_.roots, survey_.aliases, &survey_.ranges) {}
 
 void NestEmitter::run() {
   if (survey_.parallel) {

@@ -15,7 +15,8 @@ class NestEmitter {
   struct Survey {
     std::vector<te::ScalarRef> roots;
     ScalarEmitter::Aliases aliases;
-    std::vector<bool> changes;                              // by register: set or accumulated
+    IndexRanges ranges;
+    std::vector<bool> changes;                        // by register: set or accumulated
     std::unordered_map<const void*, Dependences> in;  // by loop: bound or changed inside
     bool parallel = false;
     bool fails = false;  // the nest has loops of unknown length, and may fail

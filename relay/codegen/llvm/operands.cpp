@@ -18,12 +18,31 @@ std::span<const te::ScalarRef> ScalarEmitter::value_args(const ScalarNode* node)
   return node->kind == ScalarKind::kFail ? args.first(2) : args;
 }
 
-bool ScalarEmitter::is_lazy(const ScalarNode* node) const {
+bool ScalarEmitter::has_arms(const ScalarNode* node) const {
   if (node->kind == ScalarKind::kFail) return facts(node->args[1].get()).unsafe;
   if (node->kind != ScalarKind::kSelect) return false;
   const Facts& then_value = facts(node->args[1].get());
   const Facts& else_value = facts(node->args[2].get());
-  return then_value.unsafe || else_value.unsafe || then_value.cost + else_value.cost > kCheapArms;
+  if (then_value.unsafe || else_value.unsafe) return true;
+  return then_value.cost + else_value.cost > kCheapArms &&
+         costs_more(std::span(node->args).subspan(1), kCheapArms);
+}
+
+bool ScalarEmitter::costs_more(std::span<const te::ScalarRef> nodes, uint32_t limit) const {
+  std::vector<const ScalarNode*> stack;
+  NodeSet seen;
+  auto push = [&](const te::ScalarRef& node) {
+    if (seen.insert(node.get()).second) stack.push_back(node.get());
+  };
+  for (const te::ScalarRef& node : nodes) push(node);
+  uint32_t cost = 0;
+  while (!stack.empty() && cost <= limit) {
+    const ScalarNode* node = stack.back();
+    stack.pop_back();
+    cost += facts(node).own_cost;
+    for (const te::ScalarRef& child : value_args(node)) push(child);
+  }
+  return cost > limit;
 }
 
 std::span<const te::ScalarRef> ScalarEmitter::certain_args(const ScalarNode* node) const {

@@ -38,9 +38,16 @@ bool is_nonzero_constant(const ScalarNode& node) {
   return node.kind == ScalarKind::kConst && node.value.i != 0;
 }
 
+/// True if a load may be evaluated only where it is wanted. Padding is looked at anyway.
+bool faults(const ScalarNode& load, const lower::Buffer& buffer, const IndexRanges* ranges) {
+  if (load.bounds == te::Bounds::kFill) return false;
+  return load.bounds != te::Bounds::kProven || ranges == nullptr ||
+         !ranges->is_inside(load, buffer);
+}
+
+/// True if a node that is no load may fault or fail.
 bool fails(const ScalarNode& node) {
   switch (node.kind) {
-    case ScalarKind::kLoad:
     case ScalarKind::kFail:
       return true;
     case ScalarKind::kBinary:
@@ -82,7 +89,7 @@ uint32_t own_cost(const ScalarNode& node) {
 }  // namespace
 
 ScalarEmitter::ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots,
-                             Aliases aliases)
+                             Aliases aliases, const IndexRanges* ranges)
     : frame_(frame), b(frame.b), aliases_(std::move(aliases)), roots_(roots.begin(), roots.end()) {
   regions_.emplace_back();
   for (const ScalarNode* node : te::post_order(roots_)) {
@@ -90,12 +97,13 @@ ScalarEmitter::ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> 
                 "a fold in a loop nest");
     Facts f;
     f.unsafe = fails(*node);
-    f.cost = own_cost(*node);
+    f.cost = f.own_cost = own_cost(*node);
     if (node->kind == ScalarKind::kIndex) f.depends.push_back(node->axis);
-    if (node->kind == ScalarKind::kLoad &&
-        frame_.buffers[static_cast<size_t>(node->tensor.index)].role !=
-            lower::Buffer::Role::kInput) {
-      f.depends.push_back(static_cast<uint32_t>(node->tensor.index) | kMemoryFlag);
+    if (node->kind == ScalarKind::kLoad) {
+      const lower::Buffer& buffer = frame_.buffers[static_cast<size_t>(node->tensor.index)];
+      f.unsafe = faults(*node, buffer, ranges);
+      if (buffer.role != lower::Buffer::Role::kInput)
+        f.depends.push_back(static_cast<uint32_t>(node->tensor.index) | kMemoryFlag);
     }
     if (node->kind == ScalarKind::kVar) {
       const ScalarNode* value = alias_of(node);
@@ -116,7 +124,8 @@ ScalarEmitter::ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> 
       f.cost = std::min(kMaxCost, f.cost + below.cost);
     }
     auto [place, fresh] = facts_.emplace(node, std::move(f));
-    place->second.lazy |= is_lazy(node);
+    place->second.has_arms = has_arms(node);
+    place->second.lazy |= place->second.has_arms;
   }
 }
 

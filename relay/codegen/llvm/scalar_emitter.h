@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <relay/codegen/llvm/emit.h>
+#include <relay/codegen/llvm/index_ranges.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::codegen {
@@ -62,8 +63,9 @@ class ScalarEmitter {
   /// Registers that only name expressions which never change.
   using Aliases = std::unordered_map<uint32_t, te::ScalarRef>;
   /// `roots`: all expressions that will be emitted (they are analysed together), and the results of
-  /// custom combiners.
-  ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots, Aliases aliases = {});
+  /// custom combiners. `ranges`, of the loops around them: null if nothing is known of them.
+  ScalarEmitter(KernelFrame& frame, std::span<const te::ScalarRef> roots, Aliases aliases = {},
+                const IndexRanges* ranges = nullptr);
   ScalarEmitter(const ScalarEmitter&) = delete;
   ScalarEmitter& operator=(const ScalarEmitter&) = delete;
 
@@ -166,9 +168,11 @@ class ScalarEmitter {
  private:
   struct Facts {
     Dependences depends;
-    bool unsafe = false;  // may fault or fail if it is evaluated without need
-    bool lazy = false;    // a part of it is evaluated under a condition
-    uint32_t cost = 0;    // of computing it with all its operands, saturating
+    bool unsafe = false;    // may fault or fail if it is evaluated without need
+    bool lazy = false;      // a part of it is evaluated under a condition
+    bool has_arms = false;  // this part is: of a select its arms, of a failure its value
+    uint32_t own_cost = 0;  // of computing it from its operands
+    uint32_t cost = 0;      // with all its operands, at most: what they share counts several times
   };
   struct Region {
     RegionKind kind = RegionKind::kPlain;
@@ -199,7 +203,10 @@ class ScalarEmitter {
   LaneValue write(const te::ScalarNode* node);
 
   // operands.cpp: what is computed before a node, and what only under a condition
-  bool is_lazy(const te::ScalarNode* node) const;
+  bool is_lazy(const te::ScalarNode* node) const { return facts(node).has_arms; }
+  bool has_arms(const te::ScalarNode* node) const;
+  /// True if computing the nodes with all their operands, each once, costs more than `limit`.
+  bool costs_more(std::span<const te::ScalarRef> nodes, uint32_t limit) const;
   std::span<const te::ScalarRef> certain_args(const te::ScalarNode* node) const;
   std::span<const te::ScalarRef> lazy_args(const te::ScalarNode* node) const;
   NodeSet certain_below(const te::ScalarNode* root) const;
