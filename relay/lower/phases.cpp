@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <unordered_set>
 
+#include <relay/lower/remainders.h>
+#include <relay/lower/scalars.h>
 #include <relay/lower/templates.h>
 #include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
@@ -20,56 +21,8 @@ using te::ScalarRef;
 
 namespace {
 
-constexpr int64_t kMostSteps = 8;    // along an axis
 constexpr int64_t kMostPhases = 32;  // each is written out
 constexpr int64_t kMostBeside = 16;  // results of a lane that are turned in registers
-
-/// True for quotients and remainders of indices.
-bool is_division(const ScalarNode& node) {
-  return node.kind == ScalarKind::kBinary && node.dtype == kInt64 &&
-         (node.binary == te::BinaryOp::kFloorDiv || node.binary == te::BinaryOp::kFloorMod);
-}
-
-/// By what each axis is divided; nothing if some axis is divided in several ways, or cannot be.
-std::optional<std::map<uint32_t, int64_t>> divisors_of(const ScalarRef& value,
-                                                       std::span<const Axis> rows) {
-  std::map<uint32_t, int64_t> divisors;
-  for (const ScalarNode* node : te::post_order({&value, 1})) {
-    if (!is_division(*node)) continue;
-    const te::Affine sum = te::affine(node->args[0]);
-    for (const te::Affine::Term& term : sum.terms) {
-      auto row = std::find_if(rows.begin(), rows.end(),
-                              [&](const Axis& axis) { return axis.id == term.axis; });
-      if (row == rows.end()) continue;
-      const Dim by = te::divisor(*node);
-      const bool fits = sum.terms.size() == 1 && sum.others.empty() && sum.constant.is_int() &&
-                        term.coefficient.is_int(1) && by.is_int() && by.as_int() >= 2 &&
-                        by.as_int() <= kMostSteps;
-      if (!fits || floor_div(row->extent, by) * by != row->extent) return std::nullopt;
-      auto [known, fresh] = divisors.emplace(term.axis, by.as_int());
-      if (!fresh && known->second != by.as_int()) return std::nullopt;
-    }
-  }
-  return divisors;
-}
-
-/// True if a condition counts with quotients or remainders of axes other than in the positions of
-/// loads: neighbouring results then choose differently, and those of one remainder alike.
-bool chooses_by_remainder(const ScalarRef& value) {
-  std::vector<const ScalarNode*> waiting;
-  for (const ScalarNode* node : te::post_order({&value, 1})) {
-    if (node->kind == ScalarKind::kSelect) waiting.push_back(node->args[0].get());
-  }
-  std::unordered_set<const ScalarNode*> seen;
-  while (!waiting.empty()) {
-    const ScalarNode* node = waiting.back();
-    waiting.pop_back();
-    if (node->kind == ScalarKind::kLoad || !seen.insert(node).second) continue;
-    if (is_division(*node)) return true;
-    for (const ScalarRef& arg : node->args) waiting.push_back(arg.get());
-  }
-  return false;
-}
 
 class Phases {
  public:
@@ -90,10 +43,14 @@ class Phases {
     for (const auto& [axis, by] : divisors_) work *= static_cast<double>(by);
     OuterLoops loops(draft_, {axes_.begin(), axes_.end() - 1}, work);
     Block body;
-    std::vector<int64_t> rest(axes_.size(), 0);  // the remainder of each axis
-    do {
-      body.push_back({line(loops, rest)});
-    } while (next(rest));
+    std::vector<std::vector<int64_t>> rests(1, std::vector<int64_t>(axes_.size(), 0));
+    for (std::vector<int64_t> rest = rests[0]; next(rest);) rests.push_back(rest);
+    if (folds) {
+      for (std::vector<int64_t>& rest : rests) body.push_back({line(loops, {&rest, 1})});
+    } else {
+      // In one loop, which finds once what the results of a quotient share.
+      body.push_back({line(loops, rests)});
+    }
     loops.close(std::move(body));
     return draft_.finish(name, folds ? "window" : "pointwise", flops);
   }
@@ -184,7 +141,17 @@ class Phases {
         stores.push_back(std::move(stmt));
       }
     }
+    share_values(stores);
     return stores;
+  }
+
+  /// Equal parts of results are one, which is computed once.
+  static void share_values(std::vector<Stmt>& stores) {
+    std::vector<ScalarRef> values;
+    for (Stmt& stmt : stores) values.push_back(std::get<Store>(stmt.node).value);
+    values = share_equal(values);
+    for (size_t k = 0; k < stores.size(); ++k)
+      std::get<Store>(stores[k].node).value = std::move(values[k]);
   }
 
   static bool divides(const ScalarRef& value) {
@@ -213,30 +180,37 @@ class Phases {
     return apart({&value, 1}, kNear) || apart(arms, kNearInArms);
   }
 
-  /// Results of a line: of each lane those of all remainders, side by side.
-  For line(const OuterLoops& loops, std::vector<int64_t> rest) {
+  /// Results of lines, one for each of `rests`, the remainders of all axes but the last one: of
+  /// each lane those of all its remainders, side by side.
+  For line(const OuterLoops& loops, std::span<std::vector<int64_t>> rests) {
     For vector = loop(LoopKind::kVector, axes_.back());
     Flattener flatten(draft_, true);
     std::vector<Stmt> stores;
-    for (int64_t phase = 0; phase < steps(axes_.size() - 1); ++phase) {
-      rest.back() = phase;
-      std::unordered_map<uint32_t, ScalarRef> names;
-      for (size_t k = 0; k < axes_.size(); ++k) {
-        if (steps(k) == 1) continue;
-        names.emplace(group_.rows[k].id, (te::index_of(axes_[k]) * steps(k) + rest[k]).ref());
-      }
-      Member member = group_.members[0];
-      for (ScalarRef& value : member.values) {
-        value = simplify_indices(substitute(value, names), math_);
-      }
-      for (ScalarRef& index : member.point) index = math_.simplify(substitute(index, names));
-      std::vector<ScalarRef> results = draft_.bind(member.values, math_, loops.names);
-      for (ScalarRef& value : results) value = flatten.value(value, vector.body);
-      for (Stmt& stmt : store_results(draft_, math_, member, results, loops.names))
-        stores.push_back(std::move(stmt));
-    }
+    for (std::vector<int64_t>& rest : rests)
+      for (rest.back() = 0; rest.back() < steps(axes_.size() - 1); ++rest.back())
+        result(loops, rest, flatten, vector.body, stores);
+    share_values(stores);
     for (Stmt& stmt : stores) vector.body.push_back(std::move(stmt));
     return vector;
+  }
+
+  /// One result of a lane: statements before it go to `body`, its stores to `stores`.
+  void result(const OuterLoops& loops, std::span<const int64_t> rest, Flattener& flatten,
+              Block& body, std::vector<Stmt>& stores) {
+    std::unordered_map<uint32_t, ScalarRef> names;
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      if (steps(k) == 1) continue;
+      names.emplace(group_.rows[k].id, (te::index_of(axes_[k]) * steps(k) + rest[k]).ref());
+    }
+    Member member = group_.members[0];
+    for (ScalarRef& value : member.values) {
+      value = simplify_indices(substitute(value, names), math_);
+    }
+    for (ScalarRef& index : member.point) index = math_.simplify(substitute(index, names));
+    std::vector<ScalarRef> results = draft_.bind(member.values, math_, loops.names);
+    for (ScalarRef& value : results) value = flatten.value(value, body);
+    for (Stmt& stmt : store_results(draft_, math_, member, results, loops.names))
+      stores.push_back(std::move(stmt));
   }
 
   Draft draft_;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <relay/lower/index_math.h>
+#include <relay/lower/remainders.h>
 #include <relay/lower/scalars.h>
 #include <relay/support/error.h>
 #include <relay/tensor_expr/walk.h>
@@ -115,9 +116,10 @@ class Preparer {
       math_.add_folds(te::stage_roots(stage));
     }
     find_uses();
+    const std::vector<bool> written_out = choices_of_tables(in_);
     states_.resize(in_.stages.size());
     for (size_t s = 0; s < in_.stages.size(); ++s) {
-      if (needed_[s]) stage(s);
+      if (needed_[s]) stage(s, written_out[s]);
     }
     for (const te::Output& output : in_.outputs) {
       out_.outputs.push_back({kept(output.tensor), output.dims});
@@ -227,7 +229,7 @@ class Preparer {
     }
   }
 
-  void stage(size_t s) {
+  void stage(size_t s, bool written_out) {
     const te::Stage& stage = in_.stages[s];
     State& state = states_[s];
     if (std::holds_alternative<te::View>(stage.body)) {
@@ -252,9 +254,10 @@ class Preparer {
       rewrite_roots(copy, [&](const ScalarRef& root) { return tidy(root); });
     }
     if (auto* map = std::get_if<te::Map>(&copy.body)) {
-      if (may_inline(s, *map)) {
+      if (written_out || may_inline(s, *map)) {
         state.kind = State::Kind::kInlined;
         state.values = map->values;
+        if (written_out) state.values = {lower::written_out(map->values[0])};
         return;
       }
     } else if (auto* update = std::get_if<te::Update>(&copy.body)) {

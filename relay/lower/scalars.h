@@ -17,6 +17,7 @@ using te::num_accumulators;
 using te::renumber_vars;
 using te::rewrite_roots;
 using te::ScalarRewriter;
+using te::share_equal;
 using te::substitute;
 using te::with_args;
 

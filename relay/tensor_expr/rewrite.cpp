@@ -1,5 +1,7 @@
 #include <relay/tensor_expr/rewrite.h>
 
+#include <map>
+
 #include <relay/support/error.h>
 #include <relay/tensor_expr/origin.h>
 #include <relay/tensor_expr/walk.h>
@@ -89,6 +91,27 @@ std::vector<ScalarRef> ScalarRewriter::operator()(std::span<const ScalarRef> roo
   results.reserve(roots.size());
   for (const ScalarRef& root : roots) results.push_back((*this)(root));
   return results;
+}
+
+std::vector<ScalarRef> share_equal(std::span<const ScalarRef> roots) {
+  // Operands are shared before, so nodes are equal if these are the same objects.
+  auto key_of = [](const ScalarNode& node) {
+    std::vector<uint64_t> key;
+    auto add = [&](auto... parts) { (key.push_back(static_cast<uint64_t>(parts)), ...); };
+    add(node.kind, node.dtype.code, node.dtype.bits, node.unary, node.binary, node.bounds);
+    add(node.axis, node.id, node.value.u, node.dim.bits(), node.tensor.stage, node.tensor.index);
+    add(node.origin, node.fill.get() == nullptr ? 0 : node.fill->value.u);
+    for (const ScalarRef& arg : node.args) add(reinterpret_cast<uintptr_t>(arg.get()));
+    return key;
+  };
+  std::map<std::vector<uint64_t>, ScalarRef> known;
+  ScalarRewriter share([&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
+    const ScalarRef now = args == node->args ? node : with_args(node, args);
+    if (now->kind == ScalarKind::kFold || now->kind == ScalarKind::kFail || !now->message.empty())
+      return now;
+    return known.emplace(key_of(*now), now).first->second;
+  });
+  return share(roots);
 }
 
 ScalarRef moved_load(const ScalarRef& node, const std::vector<ScalarRef>& args,

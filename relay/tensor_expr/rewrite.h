@@ -50,6 +50,9 @@ ScalarRewriter moved_loads(MovedTensor moved);
 ScalarRef substitute(const ScalarRef& root, const std::unordered_map<uint32_t, ScalarRef>& axes,
                      const std::unordered_map<uint32_t, ScalarRef>& vars = {});
 
+/// Makes equal nodes one object, so that each is computed once. Folds and failures stay apart.
+std::vector<ScalarRef> share_equal(std::span<const ScalarRef> roots);
+
 /// The combiner with its placeholders renumbered.
 std::shared_ptr<const Combiner> renumber_vars(const Combiner& combiner,
                                               const std::function<uint32_t(uint32_t)>& var);
