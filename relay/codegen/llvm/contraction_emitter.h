@@ -181,6 +181,10 @@ class ContractionEmitter {
   /// none or the target cannot load parts of vectors.
   std::optional<size_t> row_runs() const;
   void pack_row_runs(size_t first, const std::vector<Value*>& row, Value* line);
+  /// True if the two innermost folded axes are lines of a plane, side by side and so short that a
+  /// vector has several of them whole: conditions are masks of its lanes then.
+  bool has_short_lines() const;
+  void pack_row_lines(const std::vector<Value*>& row, Value* line);
   void pack_row_generic(const std::vector<Value*>& row, Value* line);
 
   // contraction_operands.cpp

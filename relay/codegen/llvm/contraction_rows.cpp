@@ -1,6 +1,7 @@
 // Contractions: copying rows of the left factor.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include <relay/codegen/llvm/contraction_emitter.h>
 
@@ -17,6 +18,7 @@ constexpr unsigned kShortestBytes = 16;
 
 void ContractionEmitter::pack_lhs() {
   const std::optional<size_t> first = row_runs();
+  const bool lines = has_short_lines();
   Value* end = piece_begin(plan_.row_tiles, task_.tile_end);
   // The last tile may have fewer rows than the others.
   const bool exact = plan_.row_tiles.known && plan_.row_tiles.rest == 0;
@@ -25,7 +27,11 @@ void ContractionEmitter::pack_lhs() {
     Value* line =
         element(rows_, plan_.lhs_type, mul(b_.CreateSub(row, task_.first_row), row_pitch_));
     const std::vector<Value*> values = split(plan_.rows, row);
-    first ? pack_row_runs(*first, values, line) : pack_row_generic(values, line);
+    if (lines) {
+      pack_row_lines(values, line);
+    } else {
+      first ? pack_row_runs(*first, values, line) : pack_row_generic(values, line);
+    }
   });
 }
 
@@ -111,6 +117,71 @@ void ContractionEmitter::pack_row_runs(size_t first, const std::vector<Value*>& 
     for (int64_t at = 0; at < length.as_int(); at += plan_.lanes) {
       const auto left = static_cast<unsigned>(length.as_int() - at);
       copy(n(at), std::min(lanes_, std::bit_ceil(std::max(left, shortest))));
+    }
+  });
+}
+
+bool ContractionEmitter::has_short_lines() const {
+  const std::vector<te::Axis>& axes = plan_.folded.axes;
+  if (!plan_.lhs.load || axes.size() < 2 || (axes.size() == 2 && !plan_.one_pass)) return false;
+  const LinearLoad& load = *plan_.lhs.load;
+  if (!ScalarEmitter::has_masked_access(f_.target, load.dtype.size())) return false;
+  const te::Axis &line = axes[axes.size() - 2], &along = axes.back();
+  if (!line.extent.is_int() || !along.extent.is_int() || line.extent.as_int() < 2) return false;
+  const int64_t length = along.extent.as_int();
+  if (length < 2 || length >= plan_.lanes || plan_.lanes % length != 0 ||
+      line.extent.as_int() * length > kWrittenOut * plan_.lanes)
+    return false;
+  auto is_known = [&](const LinearLoad::Condition& condition) {
+    constexpr int64_t kMost = int64_t{1} << 30;  // positions are numbers of 32 bits
+    return condition.extent.is_int() && condition.extent.as_int() < kMost &&
+           condition.index.coefficient(line.id).is_int() &&
+           condition.index.coefficient(along.id).is_int();
+  };
+  // Without conditions on the lines, runs go through both axes at once.
+  return load.asks(along.id) && load.offset.coefficient(along.id).is_int(1) &&
+         load.offset.coefficient(line.id).is_int(length) &&
+         std::all_of(load.conditions.begin(), load.conditions.end(), is_known);
+}
+
+void ContractionEmitter::pack_row_lines(const std::vector<Value*>& row, Value* line) {
+  const LinearLoad& load = *plan_.lhs.load;
+  const AxisGroup& folded = plan_.folded;
+  const size_t outer = folded.axes.size() - 2;
+  const te::Axis &lines = folded.axes[outer], &along = folded.axes[outer + 1];
+  const int64_t length = along.extent.as_int(), count = lines.extent.as_int() * length;
+  const auto shortest = std::max(1U, kShortestBytes / static_cast<unsigned>(plan_.lhs_bytes()));
+  Value* base = add(batch_part(load.offset), part_of(load.offset, plan_.rows, row));
+  std::vector<size_t> order(outer);
+  std::iota(order.begin(), order.end(), size_t{0});
+  fold_loops(order, [&](std::vector<Value*>& values) {
+    Value* from = element(f_.buffer(load.buffer), load.dtype,
+                          add(base, part_of(load.offset, folded, values)));
+    Value* to = element(line, plan_.lhs_type, flat_step(values));
+    for (int64_t begin = 0; begin < count; begin += plan_.lanes) {
+      const auto left = static_cast<unsigned>(count - begin);
+      const unsigned lanes = std::min(lanes_, std::bit_ceil(std::max(left, shortest)));
+      Value* mask = lanes_below(n(left), lanes);
+      for (const LinearLoad::Condition& condition : load.conditions) {
+        Value* at = add(add(batch_part(condition.index), part_of(condition.index, plan_.rows, row)),
+                        part_of(condition.index, folded, values));
+        std::vector<uint32_t> places;
+        for (int64_t k = begin; k < begin + int64_t{lanes}; ++k) {
+          places.push_back(
+              static_cast<uint32_t>(condition.index.coefficient(lines.id).as_int() * (k / length) +
+                                    condition.index.coefficient(along.id).as_int() * (k % length)));
+        }
+        Value* index = b_.CreateAdd(splat(b_.CreateTrunc(at, b_.getInt32Ty()), lanes),
+                                    llvm::ConstantDataVector::get(f_.context, places));
+        Value* extent = b_.getInt32(static_cast<uint32_t>(condition.extent.as_int()));
+        mask = scalars_.and_mask(mask, b_.CreateICmpULT(index, splat(extent, lanes)));
+      }
+      Value* loaded = this->load(load.buffer, load.dtype, element(from, load.dtype, n(begin)),
+                                 lanes, mask, fill_of(load, lanes));
+      // Elements that are written past the end are overwritten by what comes next, or never read.
+      Value* value = narrowed(of_loaded(plan_.lhs, loaded, lanes), plan_.lhs_type);
+      store_scratch(value, element(to, plan_.lhs_type, n(begin)), kRows,
+                    static_cast<unsigned>(plan_.lhs_bytes()));
     }
   });
 }
