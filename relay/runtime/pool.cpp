@@ -30,6 +30,8 @@ namespace relay {
 void* pool_allocate(size_t size) noexcept { return std::malloc(size); }
 void* pool_allocate_zeros(size_t size) noexcept { return std::calloc(1, size); }
 void pool_free(void* block) noexcept { std::free(block); }
+void pool_free_usable(void* block, size_t) noexcept { std::free(block); }
+void pool_free_request(void* block, size_t) noexcept { std::free(block); }
 PoolTakesLarger::PoolTakesLarger() noexcept = default;
 PoolTakesLarger::~PoolTakesLarger() = default;
 void pool_trim() noexcept {}
@@ -134,6 +136,17 @@ void* take_small(size_t size) {
 // A block that was given back, or null.
 void* take(size_t size) { return size <= kLargestSmall ? take_small(size) : take_large(size); }
 
+bool keep_small(void* block, size_t list) {
+  if (gone) return false;
+  SmallBlocks& own = small;
+  if (own.bytes + list * kStep > kMostSmallBytes) return false;
+  auto* node = static_cast<Node*>(block);
+  node->next = own.lists[list];
+  own.lists[list] = node;
+  own.bytes += list * kStep;
+  return true;
+}
+
 bool keep_large(void* block, size_t usable) {
   constexpr size_t kWorthAsking = size_t{1} << 20;
   size_t most = kMostLargeBytes;
@@ -196,24 +209,19 @@ void* pool_allocate(size_t size) noexcept {
 }
 
 void pool_free(void* block) noexcept {
-  if (block == nullptr) return;
-  size_t usable = malloc_usable_size(block);
-  size_t list = list_of_block(usable);
-  if (list < kNumLists) {
-    if (!gone) {
-      SmallBlocks& own = small;
-      if (own.bytes + list * kStep <= kMostSmallBytes) {
-        auto* node = static_cast<Node*>(block);
-        node->next = own.lists[list];
-        own.lists[list] = node;
-        own.bytes += list * kStep;
-        return;
-      }
-    }
-  } else if (keep_large(block, usable)) {
-    return;
-  }
-  std::free(block);
+  if (block != nullptr) pool_free_usable(block, malloc_usable_size(block));
+}
+
+void pool_free_usable(void* block, size_t usable) noexcept {
+  const size_t list = list_of_block(usable);
+  const bool kept = list < kNumLists ? keep_small(block, list) : keep_large(block, usable);
+  if (!kept) std::free(block);
+}
+
+void pool_free_request(void* block, size_t size) noexcept {
+  // A block of malloc may be a step larger than the list says.
+  if (size > kLargestSmall) return pool_free(block);
+  if (!keep_small(block, list_for_request(size))) std::free(block);
 }
 
 PoolTakesLarger::PoolTakesLarger() noexcept { ++takes_larger; }

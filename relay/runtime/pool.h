@@ -14,6 +14,12 @@ void* pool_allocate_zeros(size_t size) noexcept;
 /// Frees a block of these functions (or of malloc, calloc), on any thread.
 void pool_free(void* block) noexcept;
 
+/// The same for a block whose size you know, so that malloc is not asked: what malloc_usable_size
+/// gives for it.
+void pool_free_usable(void* block, size_t usable) noexcept;
+/// The same for a block of the functions above that were asked for `size` bytes.
+void pool_free_request(void* block, size_t size) noexcept;
+
 /// While one lives, requests of a megabyte and more, on every thread, may also take kept blocks
 /// that are much larger: for work on tensors that become smaller, none of which stays.
 class PoolTakesLarger {

@@ -53,15 +53,16 @@ void* Object::allocate(size_t size) {
   if (memory == nullptr) throw Error("no memory left for a value");
   size_t got = malloc_usable_size(memory);
   if (!try_charge_memory(got)) [[unlikely]] {
-    pool_free(memory);
+    pool_free_usable(memory, got);
     throw_out_of_memory("a value", got);
   }
   return memory;
 }
 
 void Object::deallocate(void* memory) noexcept {
-  refund_memory(malloc_usable_size(memory));
-  pool_free(memory);
+  const size_t usable = malloc_usable_size(memory);
+  refund_memory(usable);
+  pool_free_usable(memory, usable);
 }
 
 void Object::destroy() const noexcept {

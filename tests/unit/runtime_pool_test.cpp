@@ -28,6 +28,26 @@ TEST(RuntimePool, BlocksOfAnySizeComeBack) {
   }
 }
 
+/// Blocks that are given back with the size that was asked for serve requests of that size alone.
+TEST(RuntimePool, BlocksComeBackByTheSizeAskedFor) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have allocators of their own";
+#endif
+  pool_trim();
+  for (size_t size = 25; size < 16000; size += 1 + size / 9) {
+    void* block = pool_allocate(size);
+    pool_free_request(block, size);
+    void* larger = pool_allocate(size + 16);
+    EXPECT_NE(larger, block) << size;
+    void* again = pool_allocate(size);
+    EXPECT_EQ(again, block) << size;
+    std::memset(again, 1, size);
+    pool_free(again);
+    pool_free(larger);
+    pool_trim();
+  }
+}
+
 TEST(RuntimePool, LargerBlocksServeWhereThatIsSaid) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer gets blocks back at once";
