@@ -38,9 +38,9 @@ bool is_nonzero_constant(const ScalarNode& node) {
   return node.kind == ScalarKind::kConst && node.value.i != 0;
 }
 
-/// True if a load may be evaluated only where it is wanted. Padding is looked at anyway.
+/// True if a load may be evaluated only where it is wanted. Padded loads take many instructions, so
+/// they count as such, too.
 bool faults(const ScalarNode& load, const lower::Buffer& buffer, const IndexRanges* ranges) {
-  if (load.bounds == te::Bounds::kFill) return false;
   return load.bounds != te::Bounds::kProven || ranges == nullptr ||
          !ranges->is_inside(load, buffer);
 }
