@@ -8,6 +8,7 @@
 #include <relay/reduce/draft.h>
 #include <relay/runtime/file.h>
 #include <relay/support/error.h>
+#include <relay/transform/program.h>
 #include <relay/vm/machine/machine.h>
 
 namespace relay::reduce {
@@ -25,9 +26,8 @@ struct Ready {
 std::optional<Ready> prepare(const Module& module, const Arguments& arguments) {
   std::optional<std::vector<Value>> values = arguments_for(module, arguments);
   if (!values) return std::nullopt;
-  std::vector<TypeRef> types;
-  for (const Value& value : *values) types.push_back(value_type(value));
-  Ready ready{specialize(module, arguments.entry, types), std::move(*values)};
+  const std::vector<bool> constants(values->size(), false);
+  Ready ready{close_program(module, arguments.entry, *values, constants), std::move(*values)};
   if (arguments.place) arguments.place(ready.arguments, ready.module, arguments.entry);
   return ready;
 }

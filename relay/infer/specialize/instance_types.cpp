@@ -43,7 +43,8 @@ bool occurs_in_params(const FuncType* scheme, const TypeVar* var) {
 }
 
 /// The names that arguments of these types tell: alone, or as the only unknown of a linear term.
-TypeVarSet told_names(const Substitution& types, const FuncType* scheme) {
+/// Those in `told` are known before.
+TypeVarSet told_names(const Substitution& types, const FuncType* scheme, TypeVarSet told) {
   std::vector<Dim> open;
   for (const auto& [var, type] : types) {
     if (!type->has_symbolic_dim() || !occurs_in_params(scheme, var.get())) continue;
@@ -51,7 +52,6 @@ TypeVarSet told_names(const Substitution& types, const FuncType* scheme) {
       if (dim.has_symbol()) open.push_back(dim);
     });
   }
-  TypeVarSet told;
   for (bool grown = true; grown;) {
     grown = false;
     for (Dim dim : open) {
@@ -92,8 +92,30 @@ TypeVarSet declared_dims(const Expr* root) {
   return found;
 }
 
-Substitution without_untold_names(Substitution types, const FuncType* scheme) {
-  TypeVarSet told = told_names(types, scheme);
+TypeVarSet captured_dims(const Function* function) {
+  const TypeVarSet own = declared_dims(function);
+  TypeVarSet found;
+  auto add = [&](const TypeRef& type) {
+    if (!type || !type->has_symbolic_dim()) return;
+    for (const TypeVarRef& var : free_type_vars(type)) {
+      if (var->kind() == Kind::kShapeVar && !own.contains(var.get())) found.insert(var.get());
+    }
+  };
+  for (const VarRef& var : free_vars(function)) add(TypeRef(var->type()));
+  post_order(function, [&](const Expr* expr) {
+    if (const auto* inner = expr->as<Function>()) {
+      for (const VarRef& param : inner->params()) add(param->annotation());
+      add(inner->ret_type());
+    } else if (const auto* let = expr->as<Let>()) {
+      add(let->var()->annotation());
+    }
+  });
+  return found;
+}
+
+Substitution without_untold_names(Substitution types, const FuncType* scheme,
+                                  const TypeVarSet& captured) {
+  TypeVarSet told = told_names(types, scheme, captured);
   for (auto& [var, type] : types) {
     type = map_dims(type, [&](Dim dim) {
       bool known = true;
@@ -107,7 +129,8 @@ Substitution without_untold_names(Substitution types, const FuncType* scheme) {
 }
 
 Substitution InstanceNames::settle(Substitution types, const Function* function,
-                                   const FuncType* scheme, const TypeVarSet& declared) {
+                                   const FuncType* scheme, const TypeVarSet& declared,
+                                   const TypeVarSet& captured) {
   const auto& own = function->type_params();
   std::erase_if(types, [&](const auto& entry) {
     const auto* extent = entry.second->template as<DimType>();
@@ -126,7 +149,7 @@ Substitution InstanceNames::settle(Substitution types, const Function* function,
       return known ? dim : Dim::any();
     });
   }
-  types = without_untold_names(std::move(types), scheme);
+  types = without_untold_names(std::move(types), scheme, captured);
   // The caller's names, in the order in which they come.
   std::vector<const TypeVar*> order;
   auto name_of = [&](const TypeVar* symbol) -> TypeVarRef {
@@ -148,8 +171,10 @@ Substitution InstanceNames::settle(Substitution types, const Function* function,
   };
   for (auto& [var, type] : types) {
     type = map_dims(type, [&](Dim dim) {
-      return substitute(dim,
-                        [&](Dim atom) { return Dim::symbol(name_of(atom.as_symbol()).get()); });
+      return substitute(dim, [&](Dim atom) {
+        return captured.contains(atom.as_symbol()) ? atom
+                                                   : Dim::symbol(name_of(atom.as_symbol()).get());
+      });
     });
   }
   return types;
@@ -185,7 +210,8 @@ Substitution match_scheme(const FuncType* scheme, const TypeRef& instance,
 }
 
 FunctionRef instantiate_function(const Function* function, const FuncType* scheme,
-                                 const Substitution& types, bool annotate_result) {
+                                 const Substitution& types, bool annotate_result,
+                                 const TypeVarSet& captured) {
   auto replace = replacer(types);
   std::function<TypeRef(const TypeRef&)> map = [&](const TypeRef& type) {
     return substitute(type, replace);
@@ -219,7 +245,7 @@ FunctionRef instantiate_function(const Function* function, const FuncType* schem
   }
   for (const auto& [var, type] : types) {
     for (const TypeVarRef& name : free_type_vars(type)) {
-      if (name->kind() != Kind::kShapeVar) continue;
+      if (name->kind() != Kind::kShapeVar || captured.contains(name.get())) continue;
       if (std::find(type_params.begin(), type_params.end(), name) == type_params.end())
         type_params.push_back(name);
     }

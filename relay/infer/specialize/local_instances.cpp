@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <relay/infer/messages.h>
 #include <relay/infer/type_walk.h>
@@ -25,6 +26,12 @@ struct Candidate {
   std::vector<VarRef> vars;  // of the instances
   std::vector<DiagnosticNote> calls;
   InstanceNames names;
+  std::optional<TypeVarSet> captured;  // names of dimensions, once asked
+
+  const TypeVarSet& captured_names() {
+    if (!captured) captured = captured_dims(static_cast<const Function*>(let->value().get()));
+    return *captured;
+  }
 
   size_t instance(const Substitution& types, Name name, Span span) {
     for (size_t i = 0; i < instances.size(); ++i) {
@@ -111,8 +118,8 @@ class Expander final : public Rewriter {
     const auto* function = value->as<Function>();
     ExprRef result = body;
     for (size_t i = candidate.instances.size(); i-- > 0;) {
-      FunctionRef instance =
-          instantiate_function(function, candidate.scheme, candidate.instances[i], true);
+      FunctionRef instance = instantiate_function(
+          function, candidate.scheme, candidate.instances[i], true, candidate.captured_names());
       context_.local_calls.emplace(candidate.vars[i], candidate.calls[i]);
       ExprRef bound =
           substitute(ExprRef(instance), {{let->var().get(), ExprRef(candidate.vars[i])}});
@@ -206,7 +213,7 @@ LocalResult specialize_locals(FunctionRef function, Context& context, const Matt
       }
       types = candidate.names.settle(std::move(types),
                                      static_cast<const Function*>(candidate.let->value().get()),
-                                     candidate.scheme, declared);
+                                     candidate.scheme, declared, candidate.captured_names());
       size_t instance = candidate.instance(types, var->name(), var->span());
       uses[{use->parent, use->operand}] = instance;
       if (instance == candidate.calls.size()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <relay/eval/eval.h>
+#include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
@@ -248,7 +249,8 @@ Known* Machine::step(const Expr* expr, Scope* scope, const Var* into) {
     }
     case ExprKind::kFunction: {
       const auto* function = static_cast<const Function*>(expr);
-      if (is_primitive(function) || has_open_literals(function)) return emit(ExprRef(expr));
+      if (is_primitive(function) || has_open_literals(function))
+        return emit(literal_as_it_is(*function, scope));
       Known* closure = values_.add(Known::Kind::kClosure);
       closure->function = function;
       closure->scope = scope;
@@ -332,6 +334,18 @@ Known* Machine::call_op(const Call& call, const std::vector<Known*>& arguments) 
   for (Known* argument : arguments) args.push_back(atom(argument));
   if (!op->pure()) store_.clear();
   return emit(make_call(call.callee(), args, call.attrs(), {}, call.span()));
+}
+
+// A literal that is not evaluated. Each call of the function around it writes one, with variables
+// of its own; the one that stands in the function itself stays.
+ExprRef Machine::literal_as_it_is(const Function& function, Scope* scope) {
+  std::unordered_map<const Var*, ExprRef> values;
+  for (const VarRef& var : free_vars(&function)) {
+    ExprRef value = atom(operand(var.get(), scope));
+    if (value.get() != var.get()) values.emplace(var.get(), std::move(value));
+  }
+  ExprRef literal = values.empty() ? ExprRef(&function) : substitute(ExprRef(&function), values);
+  return activations_.size() == 1 ? literal : copy_with_fresh_vars(literal);
 }
 
 bool Machine::unfolds(const Function& function, const std::vector<Known*>& arguments) const {

@@ -87,6 +87,7 @@ class Machine {
   void next_branch();
 
   Known* operand(const Expr* expr, const Scope* scope);
+  ExprRef literal_as_it_is(const Function& function, Scope* scope);
   bool unfolds(const Function& function, const std::vector<Known*>& arguments) const;
   void unfold(const Known& closure, const Call& call, const std::vector<Known*>& arguments);
   Known* converted(const Var& var, const Type* from, Known* value);
