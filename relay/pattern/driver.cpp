@@ -298,12 +298,23 @@ bool has_operators(const Function* function, const RuleSet& rules) {
   return false;
 }
 
-/// True if some rule may apply somewhere: a look that neither counts users nor builds anything.
+/// True if some rule may apply somewhere: a look that builds nothing, and counts users only where a
+/// rule that fits asks for them.
 bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOptions& options) {
   Surroundings around(function);
   Matcher matcher(around);
   std::vector<uint32_t> found;
-  const std::function<uint32_t(const Expr*)> few = [](const Expr*) { return 0u; };
+  std::optional<PointerMap<Expr, uint32_t>> counted;
+  const std::function<uint32_t(const Expr*)> uses = [&](const Expr* expr) {
+    if (!counted) {
+      counted.emplace();
+      post_order(function.get(), [&](const Expr* user) {
+        for (const ExprRef& operand : user->operands()) ++(*counted)[operand.get()];
+      });
+    }
+    const uint32_t* found = counted->find(expr);
+    return found == nullptr ? 0 : *found;
+  };
   auto fits = [&](const Expr* expr) {
     rules.automaton().find(expr, found);
     if (found.empty() || expr->type() == nullptr) return false;
@@ -312,7 +323,7 @@ bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOp
       if (options.exact && rule.inexact && is_float(expr->type())) continue;
       if (!matcher.match(rules.pattern(i), expr)) continue;
       try {
-        if (rule.apply({ExprRef(expr), matcher, few})) return true;
+        if (rule.apply({ExprRef(expr), matcher, uses})) return true;
       } catch (const Error&) {  // it does not
       }
     }
