@@ -7,14 +7,16 @@ operands and sum in 32 bits; what only moves, adds or bounds numbers between the
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import threading
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ._checks import require_type
+from ._checks import require_type, shown
 from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, Var
 from ._progress import progress
 from .analysis import post_order_visit
@@ -115,7 +117,7 @@ def _step(name: str, config: QConfig, *fields: str, **options: Any) -> Pass:
     """A registered pass with what it takes of a configuration."""
     given = {field: getattr(config, field) for field in fields}
     if "skip_conv_layers" in given:
-        given["skip_conv_layers"] = [str(layer) for layer in config.skip_conv_layers or []]
+        given["skip_conv_layers"] = config.skip_conv_layers or []
     made: Pass = create(name, **given, **options)
     return made
 
@@ -151,6 +153,12 @@ def _points(main: Function) -> list[tuple[Var, Expr]]:
     return [(param, found[param]) for param in main.params if param in found]
 
 
+def _inputs(what: str, item: Any) -> Mapping[str, Any]:
+    if not isinstance(item, Mapping):
+        raise TypeError(f"{what} is a dictionary from the names of inputs to arrays, not {shown(item)}")
+    return item
+
+
 def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], dataset: Iterable[Mapping[str, Any]], chunk: int) -> list[np.ndarray[Any, Any]]:
     """The absolute numbers of each operand in the network of floats, for all data."""
     from .execution import compile as build
@@ -166,7 +174,7 @@ def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], da
     whole = rewrite(Tuple([expr for _, expr in points]), unquantised)
     params = [param for param in main.params if param not in scales]
     names = [param.name_hint for param in params]
-    data = [dict(item) for item in dataset]
+    data = [dict(_inputs(f"dataset[{i}]", item)) for i, item in enumerate(dataset)]
     if not data:
         raise ValueError("calibration needs data: a dataset of dictionaries from the names of inputs to arrays")
     step = len(points) if chunk < 1 else chunk
@@ -183,7 +191,10 @@ def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], da
                 raise ValueError(f"calibration data has no input %{missing[0]}; it has {', '.join(map(str, item)) or 'nothing'}")
             for place, value in enumerate(program(*[np.asarray(item[name]) for name in names])):
                 chunks[place].append(np.abs(np.asarray(value.numpy() if hasattr(value, "numpy") else value)).ravel())
-        found.extend(np.concatenate(one) for one in chunks)
+        for place, one in enumerate(chunks, start=first + 1):
+            found.append(np.concatenate(one))
+            if not np.isfinite(found[-1]).all():
+                raise ValueError(f"calibration data make operand {place} of {len(points)}, of {points[place - 1][0].name_hint}, infinite or not a number")
     return found
 
 
@@ -226,23 +237,25 @@ def _scale_of(config: QConfig, samples: np.ndarray[Any, Any]) -> float:
         most = float(np.quantile(samples, 0.9999)) if samples.size else 0.0
     else:
         most = float(samples.max()) if samples.size else 0.0
-    return most / (levels - 1) if most > 0 and math.isfinite(most) else 1.0 / levels
+    return most / (levels - 1) if most > 0 else 1.0 / levels
 
 
 def calibrate(dataset: Iterable[Mapping[str, Any]] | None = None) -> Pass:
     """Chooses the scales of an annotated module, as the configuration says. `dataset` has for each run a dictionary from the names of
-    inputs to arrays; "global_scale" needs none. Raises ValueError for data that do not fit."""
+    inputs to arrays; "global_scale" uses none, and warns if there are any. Raises ValueError for data that do not fit."""
     config = current_qconfig()
+    if dataset is not None and config.calibrate_mode == "global_scale":
+        warnings.warn('calibrate_mode "global_scale" uses no data: the dataset is left out; qconfig(calibrate_mode="kl_divergence") uses it', stacklevel=2)
 
     def run(mod: IRModule, ctx: Any) -> IRModule:
         points = _points(mod["main"])
         shown = [point for point in points if not isinstance(point[1], Constant)]
-        found: dict[str, list[str]] = {}
+        found: dict[str, float] = {}
         if config.calibrate_mode != "global_scale" and shown:
             if dataset is None:
                 raise ValueError(f'calibrate_mode "{config.calibrate_mode}" needs a dataset')
             samples = _samples(mod, shown, {scale for scale, _ in points}, dataset, config.calibrate_chunk_by)
-            found = {scale.name_hint: [repr(_scale_of(config, numbers))] for (scale, _), numbers in zip(shown, samples)}
+            found = {scale.name_hint: _scale_of(config, numbers) for (scale, _), numbers in zip(shown, samples)}
         done: IRModule = _step("QuantizeCalibrate", config, "nbit_input", "nbit_weight", "global_scale", "weight_scale", scales=found)(mod)
         return done
 
@@ -262,6 +275,11 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
     if params:
         mod = mod.copy()
         main = mod["main"]
+        known = [param.name_hint for param in main.params]
+        for name in params:
+            if name not in known:
+                near = difflib.get_close_matches(str(name), known, 1)
+                raise ValueError(f"@main has no parameter %{name}" + (f": did you mean %{near[0]}?" if near else ""))
         bound = bind(main, {param: const(params[param.name_hint]) for param in main.params if param.name_hint in params})
         assert isinstance(bound, Function)
         mod["main"] = bound
@@ -274,7 +292,8 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
 def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Iterable[Mapping[str, Any]] | None = None) -> IRModule:
     """A module whose `main` computes on integers, as the current `qconfig` says.
 
-    `params`: values of parameters by name; weights have to be known. `dataset`: data to calibrate on. What is not quantised, such as the
+    `params`: values of parameters by name. A weight that is none of them is quantised at each run like an input, by the scale of all
+    operands or by that of the data. `dataset`: data to calibrate on. What is not quantised, such as the
     first convolution by default, works on floats as before; inputs and results have the types that they had.
     """
     mod = prerequisite_optimize(require_type("mod", mod, IRModule), params)

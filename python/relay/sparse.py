@@ -6,18 +6,16 @@ A sparse matrix is of blocks (BSR): elements, the column of each block, and the 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, MutableMapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._checks import require_int, require_type
-from . import _core
+from . import _core, transform
 from ._core import Call, Expr, Function, NDArray, Op, Pass, Var
 from .analysis import post_order_visit
 from .expr import bind, const
-from .transform import create
 
 __all__ = ["Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse", "DenseToSparse2", "SparseAnalysisResult", "bsr_matrix", "convert_conv2d", "convert_conv2d2",
            "convert_dense", "process_conv2d_params", "process_dense_params"]
@@ -131,36 +129,10 @@ def process_conv2d_params(expr: Expr, params: MutableMapping[str, Any], block_si
     return _process(expr, params, block_size, sparsity_threshold, "nn.conv2d", lambda values: _rows_of_kernel(values, layout, kernel_size))
 
 
-def _by_shape(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> dict[str, list[str]]:
-    """The options of the registered passes."""
-    return {"weight_name": [require_type("a name in weight_name", name, str) for name in weight_name],
-            "weight_shape": [" ".join(str(_extent("weight_shape", extent)) for extent in shape) for shape in weight_shape]}  # fmt: skip
-
-
-def _constants(blocksize: Sequence[int], sparsity_threshold: float) -> dict[str, Any]:
-    """The options of the passes over constants."""
-    return {"blocksize": [str(_extent("blocksize", extent)) for extent in blocksize],
-            "sparsity_threshold": float(require_type("sparsity_threshold", sparsity_threshold, Real))}  # fmt: skip
-
-
-def DenseToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]) -> Pass:  # noqa: N802
-    """Makes ``nn.dense`` with these weights ``nn.sparse_dense``: names and shapes are those that `process_dense_params` gives."""
-    return create("DenseToSparse", **_by_shape(weight_name, weight_shape))
-
-
-def DenseToSparse2(blocksize: Sequence[int], sparsity_threshold: float) -> Pass:  # noqa: N802
-    """The same for products whose weights are constants with at least this share of zeros."""
-    return create("DenseToSparse2", **_constants(blocksize, sparsity_threshold))
-
-
-def Conv2dToSparse(weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]], layout: str, kernel_size: int) -> Pass:  # noqa: N802
-    """Makes ``nn.conv2d`` with these weights ``nn.sparse_conv2d``, where its result is as large as its data."""
-    return create("Conv2dToSparse", **_by_shape(weight_name, weight_shape), layout=layout, kernel_size=_extent("kernel_size", kernel_size))
-
-
-def Conv2dToSparse2(layout: str, kernel_size: int, blocksize: Sequence[int], sparsity_threshold: float) -> Pass:  # noqa: N802
-    """The same for convolutions whose weights are constants with at least this share of zeros."""
-    return create("Conv2dToSparse2", layout=layout, kernel_size=_extent("kernel_size", kernel_size), **_constants(blocksize, sparsity_threshold))
+Conv2dToSparse: Callable[..., Pass] = transform.Conv2dToSparse
+Conv2dToSparse2: Callable[..., Pass] = transform.Conv2dToSparse2
+DenseToSparse: Callable[..., Pass] = transform.DenseToSparse
+DenseToSparse2: Callable[..., Pass] = transform.DenseToSparse2
 
 
 def _applied(made: Pass, func: Function) -> Function:

@@ -6,13 +6,16 @@ are enabled, what they require and how contexts nest follows the source note on 
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from operator import index
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from . import _core
-from ._core import Function, IRModule, Pass, PassContext, PassInfo, PassTrace
+from ._core import Function, IRModule, Pass, PassContext, PassInfo, PassTrace, Var
 from ._checks import require_int, require_list, require_texts, require_type, shown
 
 _MOST = 2**31 - 1  # of levels
@@ -30,20 +33,52 @@ def names() -> list[str]:
 def create(name: str, **options: Any) -> Pass:
     """A registered pass by its name, e.g. ``create("DeadCodeElimination", inline_once=True)``.
 
-    Raises RelayError, with the nearest names, for a pass or option that there is not.
+    Raises RelayError, with the nearest names, for a pass or option that there is not, TypeError for a value that no option takes. Lists and
+    dictionaries have numbers as they are; names of a dictionary may be variables.
     """
     require_type("name", name, str)
-    return _core.create_pass(name, {key: _option(name, key, value) for key, value in options.items() if value is not None})
+    given = {key: value for key, value in options.items() if value is not None}
+    return _core.create_pass(name, {key: _option(f"option {key} of {name}", value, _default(name, key)) for key, value in given.items()})
 
 
-def _option(name: str, key: str, value: Any) -> Any:
+def _default(name: str, key: str) -> Any:
+    """The default of an option, which has its type; an empty text where there is no such option."""
+    options = _core.pass_info(name)[1] if name in _core.pass_names() else []
+    return next((default for option, _, default in options if option == key), "")
+
+
+def _option(what: str, value: Any, default: Any) -> Any:
+    """What the library takes. It has lists of texts in the place of all lists and dictionaries: "1", "a: 1", "a: b c"."""
     if isinstance(value, dict):
-        return [f"{text}: {' '.join(require_texts(f'option {key} of {name}', words))}" for text, words in value.items()]
-    if isinstance(value, (list, tuple)):
-        return require_texts(f"option {key} of {name}", value)
+        return [f"{_name(what, key)}: {_words(f'{what} for {_name(what, key)}', entry, 'a number or a list')}" for key, entry in value.items()]
+    if isinstance(default, list):
+        entries = [value] if isinstance(value, str) else require_list(what, value)
+        return [entry if isinstance(entry, str) else _words(f"an entry of {what}", entry, "a text, a number or a list") for entry in entries]
+    if isinstance(default, bool):
+        return require_type(what, value, bool)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise OverflowError(f"option {key} of {name} is an integer of 64 bits, not {value}")
-    return require_type(f"option {key} of {name}", value, bool, int, float, str)
+        raise OverflowError(f"{what} is an integer of 64 bits, not {value}")
+    if isinstance(value, bool):
+        raise TypeError(f"{what} is {_A[type(default)]}, not {value}")
+    if isinstance(value, Integral):  # of NumPy, too
+        return int(value)
+    return float(value) if isinstance(value, Real) else require_type(what, value, int, float, str, list)
+
+
+_A = {int: "an integer", float: "a number", str: "a text"}
+
+
+def _name(what: str, key: Any) -> str:
+    return key if isinstance(key, str) else require_type(f"a name in {what}", key, Var).name_hint  # type: ignore[no-any-return]
+
+
+def _words(what: str, value: Any, kinds: str) -> str:
+    """The text of a number, or of a list of texts or numbers."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(each if isinstance(each, str) else _words(what, each, "of texts and numbers") for each in value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return str(index(value)) if isinstance(value, Integral) else repr(float(value))
+    raise TypeError(f"{what} is {kinds}, not {shown(value)}")
 
 
 class LayoutConfig:
@@ -185,6 +220,10 @@ if TYPE_CHECKING:
 
 else:
 
+    def _undecorated(instance: Any, decorator: str) -> str:
+        name = type(instance).__name__
+        return f"class {name} makes no passes yet: write @relay.transform.{decorator}(opt_level=…) above it"
+
     class _Kind(type):
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, Pass) and getattr(instance, "made_as", None) is cls
@@ -196,12 +235,18 @@ else:
         that instances are passes.
         """
 
+        def __call__(self, mod: Any) -> Any:
+            raise TypeError(_undecorated(self, "module_pass"))
+
     class FunctionPass(metaclass=_Kind):
         """Stands for passes made by `function_pass`: ``isinstance(a_pass, FunctionPass)``.
 
         Classes that `function_pass` decorates may derive from it: checkers of types that leave decorators of classes aside (mypy) then know
         that instances are passes.
         """
+
+        def __call__(self, mod: Any) -> Any:
+            raise TypeError(_undecorated(self, "function_pass"))
 
 
 _P = ParamSpec("_P")
@@ -355,10 +400,20 @@ def function_pass(pass_func: Any = None, opt_level: int | None = None, name: str
 
 def _make(name: str) -> Callable[..., Pass]:
     info, options = _core.pass_info(name)
-    parameters = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default) for key, _, default in options]
+    # Numbers that the library has as texts appear as numbers.
+    defaults = [[int(text) for text in default] if isinstance(default, list) and all(map(str.isdigit, default)) else default for _, _, default in options]
+    keys = [key for key, _, _ in options]
+    parameters = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default) for key, default in zip(keys, defaults)]
     signature = inspect.Signature(parameters)
 
     def construct(*args: Any, **kwargs: Any) -> Pass:
+        for key in kwargs:
+            if key not in keys:
+                near = difflib.get_close_matches(key, keys, 1)
+                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(keys)}" if keys else "it has none"
+                raise TypeError(f"pass {name} has no option {key}: {advice}")
+        if len(args) > len(keys):
+            raise TypeError(f"pass {name} has {len(keys)} option{'' if len(keys) == 1 else 's'}, and {len(args)} are given")
         return create(name, **signature.bind(*args, **kwargs).arguments)
 
     construct.__name__ = construct.__qualname__ = name
@@ -368,16 +423,8 @@ def _make(name: str) -> Callable[..., Pass]:
     return construct
 
 
-# Their arguments are lists of numbers, and so more than an option can be.
-_SPARSE = ("Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse", "DenseToSparse2")
-
-
 def __getattr__(name: str) -> Any:
     """Registered passes become functions when they are first asked for."""
-    if name in _SPARSE:
-        from . import sparse
-
-        return getattr(sparse, name)
     if not name.startswith("_") and name in _core.pass_names():
         globals()[name] = made = _make(name)
         return made

@@ -1,9 +1,13 @@
 """The pass infrastructure from Python. Names of tests say the section of the source note: contexts, infos, passes, sequences."""
 
 import inspect
+import re
 import threading
 
+import numpy as np
 import pytest
+
+import relay
 from relay import _core as core
 from relay import instrument, transform
 
@@ -102,10 +106,7 @@ def test_pass_info():
 
 def test_every_registered_pass_is_a_function():
     assert {"InferType", "FoldConstant", "FuseOps", "ToANormalForm"} <= set(transform.names())
-    weights: dict[str, object] = {"weight_name": [], "weight_shape": []}
-    kernel: dict[str, object] = {"layout": "NHWC", "kernel_size": 1}
-    blocks: dict[str, object] = {"blocksize": (1, 1), "sparsity_threshold": 0.8}
-    needed: dict[str, dict[str, object]] = {"Conv2dToSparse": weights | kernel, "Conv2dToSparse2": kernel | blocks, "DenseToSparse": weights, "DenseToSparse2": blocks, "AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": ["2"]}, "InlineCompilerFunctionsBoundTo": {"global_vars": []}, "MergeComposite": {"pattern_table": []}}
+    needed: dict[str, dict[str, object]] = {"ApplyRules": {"rules": "rule a: exp(%x) => %x;"}, "AnnotateTarget": {"targets": "t"}, "FlexibleShapeDispatch": {"buckets": [2]}, "InlineCompilerFunctionsBoundTo": {"global_vars": []}, "MergeComposite": {"pattern_table": []}}
     for name in transform.names():
         function = getattr(transform, name)
         made = function(**needed.get(name, {}))
@@ -118,7 +119,56 @@ def test_every_registered_pass_is_a_function():
         transform.create("FoldConstat")
 
 
+def test_options_have_numbers_and_dictionaries():
+    x, w = relay.var("x", shape=(1, 3)), relay.var("w", shape=(4, 3))
+    whole = relay.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
+    for axes in ({"x": 0}, {x: 0}, {"x": np.int64(-2)}, ["x: 0"], "x: 0"):
+        assert transform.ChangeBatch(axes, 2)(whole)["main"].params[0].type_annotation == relay.TensorType((2, 3))
+    for made in (transform.QuantizeCalibrate(scales={"quantize.scale.1.0": 0.5}), transform.FlexibleShapeDispatch([1, 2], np.int32(0)),
+                 transform.Quantize(skip_conv_layers=[0]), transform.DenseToSparse(["w"], [(6, 2, 2, 6, 3)]), transform.Conv2dToSparse2(blocksize=(1, 2)),
+                 transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}), transform.Quantize(global_scale=np.float32(4))):  # fmt: skip
+        assert isinstance(made, transform.Pass)
+    assert str(inspect.signature(transform.DenseToSparse2)) == "(blocksize=[1, 1], sparsity_threshold=0.8)"
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: transform.ConvertLayout({"nn.conv2d": "NHWC"}), "option desired_layouts of ConvertLayout for nn.conv2d is a number or a list, not 'NHWC'"),
+        (lambda: transform.ChangeBatch({1: 0}), "a name in option data of ChangeBatch is a Var, not 1"),
+        (lambda: transform.ChangeBatch({"x": [None]}), "option data of ChangeBatch for x is of texts and numbers, not None"),
+        (lambda: transform.RemoveUnusedFunctions([None]), "an entry of option entry_functions of RemoveUnusedFunctions is a text, a number or a list, not None"),
+        (lambda: transform.RemoveUnusedFunctions(5), "option entry_functions of RemoveUnusedFunctions is a list, not 5"),
+        (lambda: transform.FoldConstant(1), "option fold_qnn of FoldConstant is a bool, not 1"),
+        (lambda: transform.FoldConstant(max_growth=True), "option max_growth of FoldConstant is an integer, not True"),
+        (lambda: transform.FoldConstant(foo=1), "pass FoldConstant has no option foo: it has fold_qnn, max_growth, max_work"),
+        (lambda: transform.FoldConstant(max_grow=1), "pass FoldConstant has no option max_grow: did you mean max_growth?"),
+        (lambda: transform.InferType(x=1), "pass InferType has no option x: it has none"),
+        (lambda: transform.FoldConstant(True, 1, 2, 3), "pass FoldConstant has 3 options, and 4 are given"),
+    ],
+)
+def test_wrong_options(make, text):
+    with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
+        make()
+    with pytest.raises(OverflowError, match="option batch_size of ChangeBatch is an integer of 64 bits"):
+        transform.ChangeBatch(batch_size=2**70)
+
+
 # ---- ModulePass, FunctionPass
+
+
+def test_a_class_without_its_decorator(mod):
+    class Forgotten(transform.FunctionPass):
+        def transform_function(self, func, mod, ctx):
+            return func
+
+    class Whole(transform.ModulePass):
+        def transform_module(self, mod, ctx):
+            return mod
+
+    for made, decorator in ((Forgotten(), "function_pass"), (Whole(), "module_pass")):
+        with pytest.raises(TypeError, match=f"class {type(made).__name__} makes no passes yet: write @relay.transform.{decorator}"):
+            made(mod)
 
 
 def test_function_pass_of_a_function(mod):

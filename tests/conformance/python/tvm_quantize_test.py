@@ -134,6 +134,28 @@ def test_calibration_needs_data(dataset):
         quantised(dataset, calibrate_mode="kl_divergence")
 
 
+def calibrated(mode, dataset):
+    x, w = relay.var("x", shape=(1, 3)), relay.var("w", shape=(4, 3))
+    mod = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
+    with relay.quantize.qconfig(calibrate_mode=mode, skip_dense_layer=False):
+        return relay.quantize.quantize(mod, {"w": np.ones((4, 3), "float32")}, dataset)
+
+
+def test_calibration_data_that_do_not_fit():
+    with pytest.raises(TypeError, match=r"dataset\[0\] is a dictionary from the names of inputs to arrays, not array"):
+        calibrated("max", [np.ones((1, 3), "float32")])
+    for mode in ("max", "percentile", "kl_divergence"):
+        with pytest.raises(ValueError, match="calibration data make operand 1 of 1, of quantize.scale.1.0, infinite or not a number"):
+            calibrated(mode, [{"x": np.full((1, 3), np.nan, "float32")}])
+    with pytest.warns(UserWarning, match='"global_scale" uses no data'):
+        calibrated("global_scale", [{"x": np.ones((1, 3), "float32")}])
+
+
+def test_parameters_that_are_none():
+    with pytest.raises(ValueError, match="@main has no parameter %w00: did you mean %w0?"):
+        relay.quantize.quantize(network(), {"w00": PARAMS["w0"]})
+
+
 def test_steps_by_hand():
     mod = relay.quantize.prerequisite_optimize(network(), PARAMS)
     with relay.quantize.qconfig(calibrate_mode="max"):

@@ -197,12 +197,12 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:  # noqa: N80
 
 def FakeQuantizationToInteger(hard_fail: bool = False, use_qat: bool = False, optional_qnn_ops: list[str] | None = None) -> Pass:  # noqa: N802
     """Computes on integers what a quantised network computes on floats, between dequantize and quantize."""
-    return create("FakeQuantizationToInteger", hard_fail=hard_fail, use_qat=use_qat, optional_qnn_ops=[str(name) for name in optional_qnn_ops or []])
+    return create("FakeQuantizationToInteger", hard_fail=bool(hard_fail), use_qat=bool(use_qat), optional_qnn_ops=[str(name) for name in optional_qnn_ops or []])
 
 
 def FoldConstant(fold_qnn: bool = False) -> Pass:  # noqa: N802
     """Evaluates what depends on constants only; operators of quantised networks with `fold_qnn`."""
-    return create("FoldConstant", fold_qnn=fold_qnn)
+    return create("FoldConstant", fold_qnn=bool(fold_qnn))
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:  # noqa: N802
@@ -212,12 +212,12 @@ def FuseOps(fuse_opt_level: int = -1) -> Pass:  # noqa: N802
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:  # noqa: N802
     """Drops lets that nobody uses and that have no effects; `inline_once` puts values in the place of their only use."""
-    return create("DeadCodeElimination", inline_once=inline_once, ignore_impurity=ignore_impurity)
+    return create("DeadCodeElimination", inline_once=bool(inline_once), ignore_impurity=bool(ignore_impurity))
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Pass:  # noqa: N802
     """Makes one product of several of the same input."""
-    return create("CombineParallelDense", min_num_branches=min_num_branches, to_batch=to_batch)
+    return create("CombineParallelDense", min_num_branches=min_num_branches, to_batch=bool(to_batch))
 
 
 def CombineParallelConv2D(min_num_branches: int = 3) -> Pass:  # noqa: N802
@@ -288,8 +288,8 @@ class FlexibleShapeDispatch:
 
     def __call__(self, mod: _relay.IRModule) -> _relay.IRModule:
         made: _relay.IRModule = create(
-            "FlexibleShapeDispatch", buckets=[str(int(bucket)) for bucket in self.buckets], axis=int(self.axis), auto_pad=bool(self.auto_pad),
-            pad_value=float(self.pad_value), input_indices=[str(int(index)) for index in self.input_indices or []],
+            "FlexibleShapeDispatch", buckets=self.buckets, axis=int(self.axis), auto_pad=bool(self.auto_pad),
+            pad_value=float(self.pad_value), input_indices=self.input_indices or [],
             affects_output=bool(self.affects_output))(mod)
         return made
 
@@ -306,8 +306,7 @@ def SimplifyFCTranspose(target_weight_name: list[str]) -> Pass:  # noqa: N802
 
 def ChangeBatch(data: dict[Any, int], batch_size: int = 16) -> Pass:  # noqa: N802
     """Gives inputs another batch size: `data` says for a parameter, or its name, which axis that is."""
-    axes = {key if isinstance(key, str) else key.name_hint: [str(int(axis))] for key, axis in data.items()}
-    return create("ChangeBatch", data=axes, batch_size=int(batch_size))
+    return create("ChangeBatch", data=data, batch_size=batch_size)
 
 
 def MergeComposite(pattern_table: Any) -> Pass:  # noqa: N802
@@ -328,7 +327,7 @@ def MergeCompilerRegions() -> Pass:  # noqa: N802
 
 def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pass:  # noqa: N802
     """Makes regions global functions, and has ``relay.ext.NAME.optimize``, where a script registered it, change each of them."""
-    plain = create("PartitionGraph", mod_name=mod_name, bind_constants=bind_constants)
+    plain = create("PartitionGraph", mod_name=mod_name, bind_constants=bool(bind_constants))
 
     def partition(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
         from ...runtime.registry import get_global_func
