@@ -323,12 +323,15 @@ def hessian(fn: Any, argnums: int = 0, mod: IRModule | None = None) -> Any:
 
 
 def _typed(function: Function, module: IRModule) -> Function:
-    """The function with the types of its parameters written on them."""
-    whole = module.copy()
-    whole["typed"] = function
+    """The function with the types of its parameters written on them. Its variables are its own, for `module` may have the function, too."""
     from .transform import InferType
 
-    typed: Function = InferType()(whole)["typed"]
+    whole = module.copy()
+    name = "typed"
+    while name in whole:
+        name += "_"
+    whole[name] = _core.copy_with_fresh_vars(function)
+    typed: Function = InferType()(whole)[name]
     return typed
 
 

@@ -276,8 +276,27 @@ def test_what_has_no_gradient_is_refused():
         relay.grad(lambda v: (v.sum(), v))(x)
     with pytest.raises(ValueError, match="no argument at 2"):
         relay.grad(lambda v: v.sum(), argnums=2)(x)
-    with pytest.raises(TypeError, match="gradient one of"):
-        relay.vjp(lambda v: v, x)[1](rnp.ones((3,)))
+
+
+def test_directions_and_gradients_have_the_types_of_what_they_stand_beside():
+    x, pair = rnp.ones((3,)), {"a": rnp.ones((3,)), "b": rnp.ones((2,))}
+    square = lambda v: v * v  # noqa: E731
+    product = lambda p: p["a"].sum() * p["b"]  # noqa: E731
+    for other, text in [(rnp.ones((2,)), r"float32\[2\]"), (rnp.ones((1,)), r"float32\[1\]"), (rnp.ones((2, 3)), r"float32\[2, 3\]"),
+                        (np.ones(3), r"float64\[3\]"), (x.astype("int32"), r"int32\[3\]"), (1.0, r"float64\[\]")]:  # fmt: skip
+        with pytest.raises(TypeError, match=r"^argument 1 is float32\[3\], and its direction " + text):
+            relay.jvp(square, (x,), (other,))
+        with pytest.raises(TypeError, match=r"^the result is float32\[3\], and its gradient " + text):
+            relay.vjp(square, x)[1](other)
+    with pytest.raises(TypeError, match=r"^argument 1\['b'\] is float32\[2\], and its direction float32\[3\]$"):
+        relay.jvp(product, (pair,), ({"a": x, "b": x},))
+    with pytest.raises(TypeError, match="^the directions have another form than the arguments$"):
+        relay.jvp(product, (pair,), ({"a": x},))
+    with pytest.raises(TypeError, match="^the gradient of the result has another form than the result$"):
+        relay.vjp(square, x)[1]((x,))
+    # A number of Python has the dtype of what it stands beside.
+    assert values(relay.jvp(square, (rnp.asarray(3.0, dtype="float32"),), (1,))) == (9, 6)
+    assert values(relay.vjp(lambda v: v.sum(), x)[1](2)) == ([2, 2, 2],)
 
 
 # Many examples at once

@@ -147,3 +147,21 @@ def test_custom_gradient_refuses():
     y = relay.var("y", shape=(3,))
     with pytest.raises(relay.RelayError, match="0 expressions for 1 argument"):
         relay.grad(relay.Function([y], relay.sum(relay.Call(short, [y]))))
+
+
+@pytest.mark.parametrize("named", ["f", relay.GlobalVar("f")], ids=["text", "variable"])
+def test_functions_of_a_module_have_every_form(named):
+    """A module has the function and what is derived from it: both with variables of their own."""
+    text = "def @typed(%%x: float64) -> float64 { %%x * 2f64 } def @f(%%x: float64) -> float64 { let %%y = %%x * %%x; %s * %%y }"
+    mod = relay.parse(text % "@typed(%y)")
+    forms = {
+        "jacobian": (relay.jacobian(named, mod=mod), 8 * 3.0**3),
+        "checkpoint": (relay.checkpoint(named, mod=mod), 2 * 3.0**4),
+        "grad": (relay.grad(relay.checkpoint(named, mod=mod), mod=mod), 8 * 3.0**3),
+        "hessian": (relay.hessian(relay.checkpoint(named, mod=mod), mod=mod), 24 * 3.0**2),
+    }
+    for name, (made, expected) in forms.items():
+        mod[name] = made
+        same(relay.compile(mod, entry=name)(3.0), expected, rtol=1e-9)
+    mod["lanes"] = relay.vmap(relay.checkpoint(named, mod=mod), mod=mod)
+    same(relay.compile(mod, entry="lanes")(np.array([1.0, 3.0])), np.array([2.0, 162.0]), rtol=1e-9)

@@ -44,11 +44,12 @@ class _Program:
         starts = [sum(sizes[:i]) for i in range(len(args))]
         wanted = [starts[place] + k for place in chosen for k in range(sizes[place])]
         trace = Trace("gradient", outer)
+        wanted = [i for i in wanted if isinstance(leaves[i], BaseArray) or is_scalar(leaves[i]) or is_array(leaves[i])]
+        self.places = wanted
+        self.paths = [paths[i] for i in wanted]
         self.inputs: list[Tracer] = []
         self.params: list[Tracer] = []
         for i in wanted:
-            if not (isinstance(leaves[i], BaseArray) or is_scalar(leaves[i]) or is_array(leaves[i])):
-                continue
             value = _lift(leaves[i])
             if value.dtype.kind != "float":
                 raise TypeError(f"{what} is for arrays of floats, and {paths[i]} is one of {value.dtype}: choose others with argnums, or use astype")
@@ -173,14 +174,8 @@ def vjp(fun: Any, *primals: Any, has_aux: bool = False) -> Any:
         leaves, form = tree.flatten(given)
         if form != program.form:
             raise TypeError("the gradient of the result has another form than the result")
-        seeds = []
-        for have, leaf in zip(program.results, leaves):
-            from ..numpy._common import cast
-
-            seed = cast(_lift(leaf), have.dtype)
-            if [dim_of(extent) for extent in seed.shape] != [dim_of(extent) for extent in have.shape]:
-                raise TypeError(f"the result is an array of {have._text()}, and its gradient one of {seed._text()}")
-            seeds.append(seed)
+        paths = tree.paths(tree.unflatten(program.form, program.results), "the result")
+        seeds = [_beside(leaf, have, path, "gradient") for leaf, have, path in zip(leaves, program.results, paths)]
         expr, type_ = program.inline(made, [Tuple([program.outer.expr(seed) for seed in seeds])])
         return program.gradients(expr, type_)
 
@@ -191,6 +186,18 @@ def vjp(fun: Any, *primals: Any, has_aux: bool = False) -> Any:
         return pulled(given, *primals)
 
     return (out[0], pull, out[1]) if has_aux else (out, pull)
+
+
+def _beside(given: Any, value: Tracer, name: str, what: str) -> Tracer:
+    """A gradient or direction that is given for a value, of its dtype and extents. A number of Python takes the dtype."""
+    from ..numpy._common import cast
+
+    lifted: Tracer = _lift(given)
+    fits = lifted.weak and lifted.dtype.kind in ("int", "float") or lifted.dtype == value.dtype
+    if not fits or [dim_of(extent) for extent in lifted.shape] != [dim_of(extent) for extent in value.shape]:
+        raise TypeError(f"{name} is {value._text()}, and its {what} {lifted._text()}")
+    made: Tracer = cast(lifted, value.dtype)
+    return made
 
 
 def _first(found: Any, has_aux: bool) -> Any:
@@ -207,11 +214,14 @@ def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any,
         program = _Program(python, args, {}, list(range(len(args))), False, "jvp")
         single = len(program.exprs) == 1
         made = jvp_of_program(program.function(single), program.outer.module)
-        leaves, _ = tree.flatten(tuple(directions))
-        from ..numpy._common import cast
         from ..numpy.creation import zeros_like
 
-        given = [cast(_lift(leaf), value.dtype) for leaf, value in zip(leaves, program.inputs)]
+        leaves, form = tree.flatten(directions)
+        if form != tree.flatten(args)[1]:
+            raise TypeError("the directions have another form than the arguments")
+        given = [
+            _beside(leaves[i], value, path, "direction") for i, value, path in zip(program.places, program.inputs, program.paths)
+        ]
         rest = [zeros_like(wrap(program.outer, expr, type_of(program.outer, expr))) for expr in program.captured]
         expr, type_ = program.inline(made, [program.outer.expr(value) for value in [*given, *rest]])
         parts = []
