@@ -330,7 +330,9 @@ def _typed(function: Function, module: IRModule) -> Function:
     name = "typed"
     while name in whole:
         name += "_"
-    whole[name] = _core.copy_with_fresh_vars(function)
+    copied = _core.copy_with_fresh_vars(function)
+    assert isinstance(copied, Function)
+    whole[name] = copied
     typed: Function = InferType()(whole)[name]
     return typed
 
