@@ -204,6 +204,80 @@ def test_losses_are_those_of_the_definition():
     np.testing.assert_array_equal(far(np.full((5, 3), 800.0), np.zeros((5, 3))), np.full((5, 3), 800.0))
 
 
+def of_labels(loss, labels, dtype="int32", shape=None, mod=None, scores=None):
+    """A loss of logits (4, 3) and labels, compiled."""
+    x, t = relay.var("x", shape=(4, 3)), relay.var("t", shape=(4,) if shape is None else shape, dtype=dtype)
+    run = compiled(relay.Function([x, t], loss(x if scores is None else scores(x), t)), mod)
+    return run(np.eye(4, 3, dtype="float32"), np.array(labels, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_labels_that_are_ignored_do_not_count(dtype):
+    other = 255 if dtype == "uint8" else -100
+    losses = -np.log(np.exp(np.eye(3)) / np.exp(np.eye(3)).sum(1))
+    kept = losses[0, 0] + losses[1, 2]
+    for reduction, expected in [("mean", kept / 2), ("sum", kept), ("none", [losses[0, 0], losses[1, 2], 0, 0])]:
+        for ignored in (other, 2**31 - 1) if dtype == "int64" else (other,):
+            loss = lambda x, t: optim.losses.cross_entropy(x, t, reduction, ignore_index=ignored)  # noqa: E731, B023
+            np.testing.assert_allclose(of_labels(loss, [0, 2, ignored, ignored], dtype), expected, rtol=1e-6)
+    # -100 without being asked, as in PyTorch; of unsigned labels it is none.
+    if dtype != "uint8":
+        assert np.isnan(of_labels(optim.losses.nll_loss, [-100] * 4, dtype))
+        x, t = relay.var("x", shape=(4, 3)), relay.var("t", shape=(4,), dtype=dtype)
+        slope = relay.compile(relay.grad(relay.Function([x, t], optim.losses.cross_entropy(x, t))))
+        found = slope(np.eye(4, 3, dtype="float32"), np.array([0, 1, 2, -100], dtype))
+        assert (found[3] == 0).all() and (found[:3] != 0).all()
+    else:
+        with pytest.raises(relay.ExecutionError, match="index 156 is out of range"):
+            of_labels(optim.losses.nll_loss, [156] * 4, dtype)
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize("label", [-1, -3, 3])
+def test_labels_outside_of_the_classes_are_errors(name, label):
+    with pytest.raises(relay.ExecutionError, match=f"index {label} is out of range"):
+        of_labels(getattr(optim.losses, name), [0, 1, 2, label])
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_labels_of_other_shapes_and_dtypes_are_refused_by_name(name):
+    loss = getattr(optim.losses, name)
+    for shape in [(3,), (4, 1), (), (1,)]:
+        with pytest.raises(relay.RelayError, match=rf"argument 2 of %{name}: expected Tensor\[\(4\), int32\], found (Tensor|int32)"):
+            of_labels(loss, np.zeros(shape), shape=shape)
+    for shape in [(4,), (4, 3)]:
+        with pytest.raises(TypeError, match=f"{name}: labels are numbers of classes, int32 or int64, not Tensor.*float32"):
+            of_labels(loss, np.zeros(shape), "float32", shape)
+    # Types that are known with a module alone are looked at when it is compiled.
+    mod = relay.parse("def @scores(%x: Tensor[(4, 3), float32]) { %x * 2f }")
+    with pytest.raises(relay.RelayError, match=f"argument 2 of %{name}: expected"):
+        of_labels(loss, [0, 1, 2], shape=(3,), mod=mod, scores=relay.GlobalVar("scores"))
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "binary_cross_entropy_with_logits"])
+def test_what_is_compared_has_one_type(name):
+    x = relay.var("x", shape=(4, 1))
+    for other in [relay.var("y", shape=(4,)), relay.var("y", shape=(1, 1)), relay.var("y", shape=(4, 1), dtype="float64")]:
+        with pytest.raises(relay.RelayError, match=rf"argument 2 of %{name}: expected Tensor\[\(4, 1\), float32\], found Tensor"):
+            compiled(relay.Function([x, other], getattr(optim.losses, name)(x, other)))
+
+
+def test_losses_of_open_extents_in_lanes_and_twice_differentiated():
+    n = relay.ShapeVar("n")
+    x, t = relay.var("x", shape=(n, 3)), relay.var("t", shape=(n,), dtype="int32")
+    values, labels = np.arange(12, dtype="float32").reshape(4, 3) / 6, np.array([0, 1, 2, -100], "int32")
+    for loss in (lambda x, t: optim.losses.cross_entropy(x, t), lambda x, t: optim.losses.mse_loss(x, relay.tanh(x))):
+        of_both = relay.Function([a := relay.var("a", shape=(4, 3)), b := relay.var("b", shape=(4,), dtype="int32")], loss(a, b))
+        expected = compiled(of_both)(values, labels)
+        np.testing.assert_allclose(compiled(relay.Function([x, t], loss(x, t)))(values, labels), expected, rtol=1e-6)
+        lanes = compiled(relay.vmap(relay.grad(of_both), in_axes=(0, None)))(np.stack([values, values * 2]), labels)
+        slope = compiled(relay.grad(of_both))
+        for i, lane in enumerate(lanes):
+            np.testing.assert_allclose(lane, slope(values * (i + 1), labels), rtol=1e-5, atol=1e-7)
+        curve = compiled(relay.hessian(of_both))(values, labels)
+        assert curve.shape == (4, 3, 4, 3) and np.isfinite(curve).all() and (curve != 0).any()
+
+
 def test_first_values_have_their_spread():
     i = optim.initializers
     shape = (40, 30, 3, 3)
