@@ -157,6 +157,19 @@ def test_settings_of_wrong_kinds_are_refused(make, message):
         make()
 
 
+@pytest.mark.parametrize("weights", [{"a": np.ones(2)}, (np.ones(2),), np.ones(2), relay.var("x"), "float32"])
+def test_weights_where_their_type_is_due_are_refused(weights):
+    optimizer, kind = optim.Adam(0.1), type(weights).__name__
+    for name, gives in [("init", "a function from weights to the state, which you compile and call"), ("state_type", "the type of the state"),
+                        ("update", "a function of weights, gradients and state, which you compile and call")]:  # fmt: skip
+        with pytest.raises(TypeError, match=rf"^{name} takes the type of the weights, such as .*, not a {kind}; it gives {gives}$"):
+            getattr(optimizer, name)(weights)
+    with pytest.raises(TypeError, match="^update takes the type of the weights, .* not 3 values; it gives a function of weights, gradients and state"):
+        optimizer.update(weights, weights, (0,))
+    with pytest.raises(TypeError, match="^mod is an IRModule, not "):
+        optimizer.init(relay.TensorType((2,)), weights)
+
+
 @pytest.mark.parametrize("type_, message", [
     ("fn(float32) -> float32", "is no tree of tensors: parameters are tensors, tuples and data types of them"),
     ("(float32, ref(float32))", "is no tree of tensors"),

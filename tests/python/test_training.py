@@ -108,6 +108,39 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     assert checkpoint.load(whole)["weights"].shape == (100,)
 
 
+def test_a_checkpoint_keeps_dictionaries_lists_and_tuples(tmp_path):
+    path = tmp_path / "kept.npz"
+    layer = {"w": np.ones((2, 3)), "b.#!\0": np.float32(1), "": (), "ä": {}}
+    checkpoint.save(path, net={"layers": [layer, [layer]], "more": (layer,)}, empty=[])
+    kept = checkpoint.load(path)
+    assert kept["empty"] == [] and list(kept["net"]) == ["layers", "more"] and isinstance(kept["net"]["more"], tuple)
+    for found in (kept["net"]["layers"][0], kept["net"]["layers"][1][0], kept["net"]["more"][0]):
+        assert list(found) == list(layer) and found[""] == () and found["ä"] == {} and (found["w"] == 1).all()
+    with pytest.raises(TypeError, match="^net.0 is a dictionary whose keys are not all texts"):
+        checkpoint.save(path, net=[{1: 2.0}])
+    assert checkpoint.load(path)["empty"] == []
+    arrays = dict(np.load(path))
+    for keys in (b"", b"[", b"[1, 2]", b'["layers"]', b'{"layers": 1, "more": 2}', b"\xff"):
+        np.savez(path, **{**arrays, "net#keys": np.frombuffer(keys, "uint8")})
+        with pytest.raises(ValueError, match="kept.npz is no checkpoint"):
+            checkpoint.load(path)
+
+
+def test_files_and_folders_that_are_no_checkpoint_say_why(tmp_path):
+    (tmp_path / "text.npz").write_text("hello")
+    np.save(tmp_path / "array.npy", np.ones(3))
+    np.savez(tmp_path / "objects.npz", a=np.array([None]))
+    for name, why in [("text.npz", r"it is no archive of arrays \(.npz\)"), ("array.npy", "it is no archive of arrays"),
+                      ("objects.npz", "it has something else than arrays of numbers in it"), ("", "Is a directory")]:  # fmt: skip
+        with pytest.raises(ValueError, match=f"is no checkpoint: .*{why}"):
+            checkpoint.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError, match="'[^']*none'$"):
+        checkpoint.save(tmp_path / "none" / "d.npz", a=np.ones(3))
+    for value, what in [(None, "a NoneType"), ("text", "a str"), (np.array([None]), "an array of dtype object"), (relay.TensorType((2,)), "a TensorType")]:
+        with pytest.raises(TypeError, match=f"^a.0 is no tree of arrays: it has {what} in it$"):
+            checkpoint.save(tmp_path / "d.npz", a=[value])
+
+
 def test_a_checkpoint_of_values_of_data_types(tmp_path):
     """Of any depth, and beside arrays; what a module does not fit is refused."""
     types = """

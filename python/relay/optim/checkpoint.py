@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import re
 import zipfile
@@ -21,16 +23,23 @@ def _array(name: str, value: Any) -> Any:
         raise TypeError(f"{name} is no tree of arrays: it has a {value.kind} in it")
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} is no tree of arrays: it has a value of dtype {array.dtype} in it")
+        what = f"an array of dtype {array.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        raise TypeError(f"{name} is no tree of arrays: it has {what} in it")
     return array
 
 
 def _flattened(name: str, tree: Any, arrays: dict[str, Any]) -> None:
     import numpy as np
 
-    if isinstance(tree, (tuple, list)):
+    if isinstance(tree, (tuple, list, dict)):
         arrays[f"{name}#"] = np.int64(len(tree))
-        for i, field in enumerate(tree):
+        if isinstance(tree, list):
+            arrays[f"{name}#list"] = np.int64(1)
+        if isinstance(tree, dict):
+            if not all(isinstance(key, str) for key in tree):
+                raise TypeError(f"{name} is a dictionary whose keys are not all texts, which a checkpoint cannot keep")
+            arrays[f"{name}#keys"] = np.frombuffer(json.dumps(list(tree)).encode(), "uint8")
+        for i, field in enumerate(tree.values() if isinstance(tree, dict) else tree):
             _flattened(f"{name}.{i}", field, arrays)
     elif isinstance(tree, Value) and tree.constructor is not None:
         _encoded(name, tree, arrays)
@@ -113,10 +122,11 @@ def _decoded(name: str, arrays: dict[str, Any], mod: IRModule) -> Any:
 
 
 def save(path: str | os.PathLike[str], **trees: Any) -> None:
-    """Writes trees of arrays and numbers (nested tuples, and values of data types) by name, in NumPy's .npz format.
+    """Writes trees of arrays and numbers (tuples, lists, dictionaries and values of data types, nested) by name, in NumPy's .npz format.
 
     A value of a data type is written with the names of its constructors; what several places share is written for each. The bytes go to `path`.part, which takes the place of the old one when they are on the disk. So the file is either
-    the old one or the new one, whenever the process or the machine stops. Raises TypeError for values that are no arrays of numbers, ValueError for a name with '.', '#' or '!'.
+    the old one or the new one, whenever the process or the machine stops. Raises TypeError for values that are no arrays of numbers and keys that are no texts,
+    ValueError for a name with '.', '#' or '!', FileNotFoundError if there is no such folder.
     """
     import numpy as np
 
@@ -127,6 +137,8 @@ def save(path: str | os.PathLike[str], **trees: Any) -> None:
         _flattened(name, tree, arrays)
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     # One name, so that what a killed process left is overwritten by the next one.
     temporary = path + ".part"
     with open(temporary, "wb") as file:
@@ -149,7 +161,13 @@ def _tree(name: str, arrays: dict[str, Any], mod: IRModule | None) -> Any:
         return _decoded(name, arrays, mod)
     if f"{name}#" not in arrays:
         return arrays[name]
-    return tuple(_tree(f"{name}.{i}", arrays, mod) for i in range(int(arrays[f"{name}#"])))
+    fields = [_tree(f"{name}.{i}", arrays, mod) for i in range(int(arrays[f"{name}#"]))]
+    if f"{name}#keys" not in arrays:
+        return fields if f"{name}#list" in arrays else tuple(fields)
+    keys = json.loads(arrays[f"{name}#keys"].tobytes())
+    if not isinstance(keys, list) or len(keys) != len(fields) or not all(isinstance(key, str) for key in keys):
+        raise KeyError(f"keys of {name}")
+    return dict(zip(keys, fields))
 
 
 def load(path: str | os.PathLike[str], mod: IRModule | None = None) -> dict[str, Any] | None:
@@ -160,11 +178,17 @@ def load(path: str | os.PathLike[str], mod: IRModule | None = None) -> dict[str,
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise zipfile.BadZipFile("it is no archive of arrays (.npz)")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         return None
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
+    except ValueError as error:  # of NumPy, which goes on about how to load objects
+        raise ValueError(f"{os.fspath(path)} is no checkpoint: it has something else than arrays of numbers in it") from error
+    except (EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
         raise ValueError(f"{os.fspath(path)} is no checkpoint: {error}") from error
     names = dict.fromkeys(re.split("[.#!]", name)[0] for name in arrays if name != _MARK)
     try:

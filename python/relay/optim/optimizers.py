@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from .._checks import require_type
 from .._core import Expr, Function, IRModule, TensorType, Tuple, TupleGetItem, TupleType, Type, Var
 from ..expr import const
 from ..op.tensor import add, cast, clip, divide, equal, maximum, minimum, multiply, power, sqrt, subtract, where
@@ -60,6 +61,15 @@ class clip_by_value:
         return Trees(type_, mod).map(lambda v, d, s: clip(v[0], -self.limit, self.limit), [grads], (), "clip")
 
 
+def _require_type(method: str, gives: str, params: Any, mod: Any, more: Sequence[Any] = ()) -> None:
+    """Raises TypeError for weights where their type is due: what works on weights is the function that a method gives."""
+    if not isinstance(params, Type) or more:
+        given = f"{2 + len(more)} values" if more else f"a {type(params).__name__}"
+        raise TypeError(f"{method} takes the type of the weights, such as relay.TupleType([relay.TensorType((2,))]), not {given}; it gives {gives}")
+    if mod is not None:
+        require_type("mod", mod, IRModule)
+
+
 class Optimizer:
     """Base of optimisers: `init` and `update` of a type of parameters.
 
@@ -79,21 +89,25 @@ class Optimizer:
 
     def state_type(self, params: Type) -> Type:
         """The type of the state: the number of updates, int64, and a tree of the parameters' type for each of `trees`."""
+        _require_type("state_type", "the type of the state", params, None)
         return TupleType([_STEP, *(params for _ in self.trees)])
 
     def init(self, params: Type, mod: IRModule | None = None) -> Function:
         """fn(parameters) -> state, of parameters of a type. `mod` has its data types and gets functions for them."""
+        _require_type("init", "a function from weights to the state, which you compile and call", params, mod)
         var = Var("params", params)
         zeros = [
             Trees(params, mod).map(lambda v, d, s: zeros_like(v[0]), [var], (), f"{name}.init") for name in self.trees
         ]
         return Function([var], Tuple([const(0, "int64"), *zeros]), self.state_type(params))
 
-    def update(self, params: Type, mod: IRModule | None = None) -> Function:
+    def update(self, params: Type, mod: IRModule | None = None, *more: Any) -> Function:
         """fn(parameters, gradients, state) -> (parameters, state), of parameters of a type. `mod` as in `init`.
 
-        Gradients have the type of the parameters. Tensors of integers in the parameters stay as they are.
+        Gradients have the type of the parameters. Tensors of integers in the parameters stay as they are. Raises TypeError for weights,
+        gradients and state themselves, which the function takes.
         """
+        _require_type("update", "a function of weights, gradients and state, which you compile and call", params, mod, more)
         var, grads = Var("params", params), Var("grads", params)
         state = Var("state", self.state_type(params))
         given: Expr = grads if self.clip is None else self.clip(grads, params, mod)
