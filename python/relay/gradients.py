@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from . import _core
-from ._checks import require_int, require_list, require_type
+from ._checks import require_int, require_list, require_type, shown
 from ._core import Expr, FuncType, Function, GlobalVar, IRModule, Let, RelayError, TensorType, Tuple, TupleGetItem, TupleType, Type
 from .expr import bind, const, var
 from .op import tensor as _ops
@@ -36,6 +36,8 @@ def _positions(argnums: Any, function: Function) -> tuple[list[int], bool]:
     if not isinstance(argnums, Sequence) or isinstance(argnums, (str, bytes)):
         return [require_int("argnums", argnums, -count, count - 1) % max(count, 1)], True
     places = [require_int("argnums", one, -count, count - 1) % max(count, 1) for one in require_list("argnums", argnums)]
+    if not places or len(set(places)) < len(places):
+        raise ValueError(f"argnums names one parameter or several, each once, not {shown(argnums)}")
     return places, False
 
 
@@ -105,11 +107,13 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any: ..
 def vjp(fn: Any, *primals: Any, mod: IRModule | None = None, has_aux: bool = False) -> Any:
     """Takes the parameters of `fn` and then a gradient of its result, of the result's type; gives ``(value, (gradients of all parameters))``.
 
-    Of a function of Python and arguments for it, the result and a function from its gradient to those of the arguments, as in JAX.
+    Of a function of Python, `vjp(fn, *arguments)` gives the result and a function from its gradient to those of the arguments, as in JAX.
     """
     if _is_python(fn):
         from .functions import grads
 
+        if not primals:
+            raise TypeError("vjp of a function of Python takes its arguments, too: value, pull = relay.vjp(fn, x); slopes = pull(g)")
         return grads.vjp(fn, *primals, has_aux=has_aux)
     if len(primals) > 1:
         raise TypeError(f"vjp of a function of a program takes it and its module, not {len(primals)} things more")
@@ -165,7 +169,12 @@ def jvp(fn: Any, mod: Any = None, tangents: Any = None, *, argnums: Any = None, 
     if _is_python(fn):
         from .functions import grads
 
-        return grads.jvp(fn, mod if primals is None else primals, tangents)
+        found = mod if primals is None else primals
+        if not isinstance(found, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+            raise TypeError("jvp of a function of Python takes tuples of its arguments and of directions, too: value, slope = relay.jvp(fn, (x,), (dx,))")
+        if argnums is not None:
+            raise TypeError("argnums is for functions of programs: give zeros as directions of the other arguments")
+        return grads.jvp(fn, found, tangents)
     function, module = _function(fn, mod)
     chosen = list(range(len(function.params))) if argnums is None else _positions(argnums, function)[0]
     forward = _core.gradient_along(function, module, chosen)
@@ -408,8 +417,10 @@ def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
         x = relay.var("x", shape=(3,))
         rounded = relay.custom_gradient(relay.Function([x], relay.round(x)), lambda args, result, given: [given])
     """
+    if _is_python(fn):
+        raise TypeError("custom_gradient is of a relay.Function, not of a function of Python: relay.stop_gradient and relay.numpy.where shape the gradients of those")
     require_type("fn", fn, Function)
-    if not callable(gradient):
+    if not callable(gradient) or isinstance(gradient, Expr):
         raise TypeError(f"gradient is a function of arguments, result and gradients, not {type(gradient).__name__}")
     typed = _typed(fn, IRModule())
     types = [param.checked_type for param in typed.params]
@@ -426,7 +437,9 @@ def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
         return _called(typed, args)
 
     def derive(call: Any, *given: Expr) -> list[Expr]:
-        found = list(gradient(tuple(call.args), call.result, *given))
+        found = gradient(tuple(call.args), call.result, *given)
+        if not isinstance(found, (tuple, list)):
+            raise TypeError(f"the gradient of custom_gradient gives a list with an expression for each argument, not a {type(found).__name__}")
         if len(found) != len(types):
             raise ValueError(f"the gradient of custom_gradient gives {len(found)} expressions for {len(types)} argument" + "s" * (len(types) != 1))
         return [_ops.zeros_like(arg) if one is None else one for one, arg in zip(found, call.args)]

@@ -299,6 +299,31 @@ def test_directions_and_gradients_have_the_types_of_what_they_stand_beside():
     assert values(relay.vjp(lambda v: v.sum(), x)[1](2)) == ([2, 2, 2],)
 
 
+@pytest.mark.parametrize("argnums, kind, text", [
+    ("x", TypeError, "argnums is an integer, not 'x'"), (True, TypeError, "argnums is an integer, not True"),
+    ((0, 1.5), TypeError, "argnums is an integer, not 1.5"), ((), ValueError, r"argnums names one argument or several, each once, not \(\)"),
+    ([0, -2], ValueError, r"argnums names one argument or several, each once, not \[0, -2\]"),
+    (2, ValueError, "argnums: there is no argument at 2 among 2"),
+])  # fmt: skip
+def test_argnums_that_name_no_arguments_are_refused(argnums, kind, text):
+    with pytest.raises(kind, match=f"^{text}$"):
+        relay.grad(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
+    if isinstance(argnums, tuple):
+        with pytest.raises(TypeError, match="argnums is an integer"):
+            relay.jacobian(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
+
+
+def test_forms_that_take_arguments_say_so():
+    for call in (lambda: relay.vjp(lambda x: x), lambda: relay.vjp(lambda x: x)(1.0, 1.0)):
+        with pytest.raises(TypeError, match=r"value, pull = relay.vjp\(fn, x\)"):
+            call()
+    for call in (lambda: relay.jvp(lambda x: x), lambda: relay.jvp(lambda x: x, 1.0, 1.0), lambda: relay.jvp(lambda x: x, (1.0,))):
+        with pytest.raises(TypeError, match=r"value, slope = relay.jvp\(fn, \(x,\), \(dx,\)\)"):
+            call()
+    with pytest.raises(TypeError, match="argnums is for functions of programs"):
+        relay.jvp(lambda x: x, (1.0,), (1.0,), argnums=0)
+
+
 # Many examples at once
 
 

@@ -143,6 +143,16 @@ def test_custom_gradient_refuses():
     pair = relay.Var("p", relay.TupleType([relay.TensorType((3,), "float32")]))
     with pytest.raises(relay.RelayError, match="functions of tensors"):
         relay.custom_gradient(relay.Function([pair], pair), lambda *all: [])
+    with pytest.raises(TypeError, match="gradient is a function of arguments, result and gradients, not Function"):
+        relay.custom_gradient(relay.Function([x], x), relay.Function([x], x))
+    with pytest.raises(TypeError, match="custom_gradient is of a relay.Function, not of a function of Python"):
+        relay.custom_gradient(lambda v: v, lambda args, result, given: [given])
+    alone = relay.custom_gradient(relay.Function([x], x), lambda args, result, given: given)
+    with pytest.raises(RelayError, match="gives a list with an expression for each argument, not a [A-Z]"):
+        relay.grad(relay.Function([x], relay.sum(alone(x))))
+    for argnums in ([], [0, 0], [0, -1]):
+        with pytest.raises(ValueError, match="^argnums names one parameter or several, each once, not "):
+            relay.grad(relay.Function([x], relay.sum(x)), argnums)
     short = relay.custom_gradient(relay.Function([x], x), lambda args, result, given: [])
     y = relay.var("y", shape=(3,))
     with pytest.raises(relay.RelayError, match="0 expressions for 1 argument"):

@@ -8,6 +8,7 @@ import inspect
 from typing import Any, Callable, Sequence
 
 from .. import _core
+from .._checks import require_int, shown
 from .._core import Function, RelayError, Tuple, TupleGetItem
 from ..gradients import jvp as jvp_of_program
 from . import tree
@@ -113,12 +114,16 @@ def _compiled(traced: Callable[..., Any], fun: Any) -> Callable[..., Any]:
 
 
 def _chosen(argnums: Any, count: int) -> tuple[list[int], bool]:
-    single = isinstance(argnums, int)
-    places = [argnums] if single else list(argnums)
-    for place in places:
+    single = not isinstance(argnums, (tuple, list))
+    places = []
+    for given in [argnums] if single else argnums:
+        place = require_int("argnums", given, -(2**31), 2**31 - 1)
         if not -count <= place < count:
             raise ValueError(f"argnums: there is no argument at {place} among {count}")
-    return [place % count for place in places], single
+        places.append(place % count)
+    if not places or len(set(places)) < len(places):
+        raise ValueError(f"argnums names one argument or several, each once, not {shown(argnums)}")
+    return places, single
 
 
 def value_and_grad(fun: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -260,7 +265,7 @@ def jacobian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
         from ..numpy import eye, reshape
         from .control import map as map_rows
 
-        place = _chosen(argnums, len(args))[0][0]
+        place = _chosen(require_int("argnums", argnums, -(2**31), 2**31 - 1), len(args))[0][0]
 
         def inner(x: Any) -> Any:
             return python(*args[:place], x, *args[place + 1 :], **kwargs)
