@@ -21,7 +21,6 @@ using te::ScalarRef;
 
 namespace {
 
-constexpr int64_t kMostPhases = 32;  // each is written out
 constexpr int64_t kMostBeside = 16;  // results of a lane that are turned in registers
 
 class Phases {
@@ -233,10 +232,8 @@ std::optional<DraftKernel> lower_phases(const Job& job, const Space& space, Dim 
   if (last.kind != ScalarKind::kIndex || last.axis != group.rows.back().id) return std::nullopt;
   auto divisors = divisors_of(group.members[0].values[0], group.rows);
   if (!divisors || !divisors->contains(group.rows.back().id)) return std::nullopt;
-  int64_t phases = 1;
-  for (const auto& [axis, by] : *divisors) phases *= by;
   const auto steps = static_cast<uint64_t>(divisors->at(group.rows.back().id));
-  if (phases > kMostPhases || !std::has_single_bit(steps)) return std::nullopt;
+  if (phases_of(*divisors) > kMostPhases || !std::has_single_bit(steps)) return std::nullopt;
   if (!space.has_folds()) {
     const int lanes = lanes_of(space, job.options);
     if (auto across = Phases(job, group, *divisors).run_across(job.name, flops, lanes))

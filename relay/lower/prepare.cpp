@@ -254,10 +254,11 @@ class Preparer {
       rewrite_roots(copy, [&](const ScalarRef& root) { return tidy(root); });
     }
     if (auto* map = std::get_if<te::Map>(&copy.body)) {
-      if (written_out || may_inline(s, *map)) {
+      // Another stage may have come into it meanwhile.
+      const ScalarRef choice = written_out ? lower::written_out(map->values[0]) : ScalarRef();
+      if (choice || may_inline(s, *map)) {
         state.kind = State::Kind::kInlined;
-        state.values = map->values;
-        if (written_out) state.values = {lower::written_out(map->values[0])};
+        state.values = choice ? std::vector<ScalarRef>{choice} : map->values;
         return;
       }
     } else if (auto* update = std::get_if<te::Update>(&copy.body)) {

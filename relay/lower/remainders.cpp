@@ -31,18 +31,22 @@ int64_t elements_of(const ScalarNode& fold) {
   return points.is_int() ? points.as_int() : 0;
 }
 
+/// True if a fold is the greatest, say, of a few elements.
+bool chooses_among_few(const ScalarNode& fold) {
+  const Combiner::Kind kind = fold.combiner->kind;
+  const bool chooses = kind == Combiner::Kind::kMax || kind == Combiner::Kind::kMin ||
+                       kind == Combiner::Kind::kAnd || kind == Combiner::Kind::kOr;
+  const int64_t elements = elements_of(fold);
+  return chooses && fold.args.size() == 1 && elements >= 1 && elements <= kMostElements;
+}
+
 /// True if a value has folds, and all of them choose among a few elements.
 bool chooses_among_few(const ScalarRef& value) {
   bool folds = false;
   for (const ScalarNode* node : te::post_order({&value, 1})) {
     if (te::can_fail(*node)) return false;
     if (node->kind != ScalarKind::kFold) continue;
-    const Combiner::Kind kind = node->combiner->kind;
-    const bool chooses = kind == Combiner::Kind::kMax || kind == Combiner::Kind::kMin ||
-                         kind == Combiner::Kind::kAnd || kind == Combiner::Kind::kOr;
-    const int64_t elements = elements_of(*node);
-    if (!chooses || node->args.size() != 1 || elements < 1 || elements > kMostElements)
-      return false;
+    if (!chooses_among_few(*node)) return false;
     folds = true;
   }
   return folds;
@@ -100,7 +104,8 @@ class Tables {
     if (!chooses_by_remainder(map.values[0])) return false;
     const auto divisors = divisors_of(map.values[0], map.axes);
     if (!divisors || !divisors->contains(map.axes.back().id) ||
-        !std::has_single_bit(static_cast<uint64_t>(divisors->at(map.axes.back().id))))
+        !std::has_single_bit(static_cast<uint64_t>(divisors->at(map.axes.back().id))) ||
+        phases_of(*divisors) > kMostPhases)
       return false;
     std::unordered_set<uint32_t> axes;
     const bool of_quotients = all_loads(map, id, [&](const ScalarRef& index) {
@@ -178,7 +183,14 @@ std::vector<bool> choices_of_tables(const Computation& computation) {
   return Tables(computation).choices();
 }
 
+int64_t phases_of(const std::map<uint32_t, int64_t>& divisors) {
+  int64_t phases = 1;
+  for (const auto& [axis, by] : divisors) phases *= by;
+  return phases;
+}
+
 ScalarRef written_out(const ScalarRef& value) {
+  if (!chooses_among_few(value)) return {};
   ScalarRewriter rewrite(
       [](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
         if (node->kind != ScalarKind::kFold) return {};

@@ -20,6 +20,11 @@ bool is_division(const te::ScalarNode& node);
 std::optional<std::map<uint32_t, int64_t>> divisors_of(const te::ScalarRef& value,
                                                        std::span<const te::Axis> rows);
 
+/// Remainders of all axes together that are worth a place of their own in a loop.
+constexpr int64_t kMostPhases = 32;
+/// How many remainders of all axes together there are.
+int64_t phases_of(const std::map<uint32_t, int64_t>& divisors);
+
 /// True if a condition counts with quotients or remainders of axes other than in the positions of
 /// loads: neighbouring results then choose differently, and those of one remainder alike.
 bool chooses_by_remainder(const te::ScalarRef& value);
@@ -29,7 +34,8 @@ bool chooses_by_remainder(const te::ScalarRef& value);
 /// registers, and its results need no memory.
 std::vector<bool> choices_of_tables(const te::Computation& computation);
 
-/// The value with its folds written out element by element; their extents are known.
+/// The value with its folds written out element by element; null if one does not choose among a
+/// few.
 te::ScalarRef written_out(const te::ScalarRef& value);
 
 }  // namespace relay::lower

@@ -48,9 +48,13 @@ constexpr size_t kNumLarge = 128;
 constexpr size_t kMostLargeBytes = size_t{256} << 20;
 constexpr size_t kPage = size_t{2} << 20;  // a large one
 
-// The size of malloc's block for a request: 16 k + 8 bytes on this system. Only its monotony
-// matters. Lists count their blocks as 16 k bytes, so that taking one does not ask malloc.
+// Small blocks have 16 k + 8 bytes, which malloc of this system gives anyway; others may give what
+// they are asked for, so that much is asked. Lists count their blocks as 16 k bytes, so that taking
+// one does not ask malloc.
 size_t list_for_request(size_t size) { return size <= 24 ? 1 : (size - 8 + kStep - 1) / kStep; }
+size_t whole_block(size_t size) {
+  return size <= kLargestSmall ? kStep * list_for_request(size) + 8 : size;
+}
 size_t list_of_block(size_t usable) { return (usable - 8) / kStep; }
 
 struct Node {
@@ -185,7 +189,7 @@ void* in_large_pages(void* block, size_t size) noexcept {
 }
 
 void* allocate(size_t size) noexcept {
-  if (size < kPage) return std::malloc(size);
+  if (size < kPage) return std::malloc(whole_block(size));
   // Begins at a page: a block of two or three megabytes would otherwise contain no whole large
   // page.
   void* block = nullptr;
@@ -198,7 +202,7 @@ void* allocate(size_t size) noexcept {
 void* pool_allocate_zeros(size_t size) noexcept {
   // Fresh pages cost more than clearing this block.
   if (void* block = take(size)) return std::memset(block, 0, size);
-  return in_large_pages(std::calloc(1, size), size);
+  return in_large_pages(std::calloc(1, whole_block(size)), size);
 }
 
 void* pool_allocate(size_t size) noexcept {

@@ -1,6 +1,7 @@
 // Contractions: copying rows of the left factor.
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <numeric>
 
 #include <relay/codegen/llvm/contraction_emitter.h>
@@ -13,6 +14,8 @@ namespace {
 /// vectors that the target has.
 constexpr int64_t kWrittenOut = 4;
 constexpr unsigned kShortestBytes = 16;
+constexpr int64_t kMostPlace = int64_t{1} << 28;    // along an axis, in numbers of 32 bits
+constexpr int64_t kMostOfPlace = kMostPlace / 128;  // for each of a vector's elements
 
 }  // namespace
 
@@ -133,10 +136,13 @@ bool ContractionEmitter::has_short_lines() const {
       line.extent.as_int() * length > kWrittenOut * plan_.lanes)
     return false;
   auto is_known = [&](const LinearLoad::Condition& condition) {
-    constexpr int64_t kMost = int64_t{1} << 30;  // positions are numbers of 32 bits
-    return condition.extent.is_int() && condition.extent.as_int() < kMost &&
-           condition.index.coefficient(line.id).is_int() &&
-           condition.index.coefficient(along.id).is_int();
+    const Dim by_line = condition.index.coefficient(line.id);
+    const Dim by_place = condition.index.coefficient(along.id);
+    auto is_small = [](Dim number) {
+      return number.is_int() && std::abs(number.as_int()) < kMostOfPlace;
+    };
+    return condition.extent.is_int() && condition.extent.as_int() < kMostPlace &&
+           is_small(by_line) && is_small(by_place);
   };
   // Without conditions on the lines, runs go through both axes at once.
   return load.asks(along.id) && load.offset.coefficient(along.id).is_int(1) &&
@@ -171,10 +177,13 @@ void ContractionEmitter::pack_row_lines(const std::vector<Value*>& row, Value* l
               static_cast<uint32_t>(condition.index.coefficient(lines.id).as_int() * (k / length) +
                                     condition.index.coefficient(along.id).as_int() * (k % length)));
         }
+        // The first place of a line may be any number; beyond twice the greatest no lane is inside.
+        Value* near = b_.CreateICmpULT(add(at, n(2 * kMostPlace)), n(4 * kMostPlace));
         Value* index = b_.CreateAdd(splat(b_.CreateTrunc(at, b_.getInt32Ty()), lanes),
                                     llvm::ConstantDataVector::get(f_.context, places));
         Value* extent = b_.getInt32(static_cast<uint32_t>(condition.extent.as_int()));
         mask = scalars_.and_mask(mask, b_.CreateICmpULT(index, splat(extent, lanes)));
+        mask = scalars_.and_mask(mask, splat(near, lanes));
       }
       Value* loaded = this->load(load.buffer, load.dtype, element(from, load.dtype, n(begin)),
                                  lanes, mask, fill_of(load, lanes));

@@ -57,14 +57,22 @@ Range combined(BinaryOp op, const Range& a, const Range& b) {
 
 }  // namespace
 
-void IndexRanges::add(const lower::For& loop) {
+bool IndexRanges::add(const lower::For& loop) {
   const Range begin = of(loop.begin), end = of(loop.end);
-  if (!begin || !end) return;
-  if (const Range range = within(begin->low, end->high - 1)) axes_[loop.axis] = *range;
+  const Range range = begin && end ? within(begin->low, end->high - 1) : std::nullopt;
+  auto [axis, fresh] = axes_.try_emplace(loop.axis, range);
+  if (fresh) return true;
+  if (!axis->second || axis->second == range) return false;
+  axis->second.reset();
+  return true;
 }
 
-void IndexRanges::add(const lower::Let& let) {
-  if (const Range range = of(let.value)) registers_[let.var] = *range;
+bool IndexRanges::add(const lower::Let& let) {
+  const Range range = of(let.value);
+  auto [known, fresh] = registers_.try_emplace(let.var, range);
+  if (!fresh && known->second == range) return false;
+  known->second = range;
+  return true;
 }
 
 std::optional<IndexRange> IndexRanges::of(const te::ScalarRef& root) const {

@@ -150,11 +150,14 @@ NestEmitter::Survey NestEmitter::survey(const lower::Nest& nest) {
     if (++times[let->var] > 1) result.changes[let->var] = true;
   }
   result.aliases = find_aliases(nest, lets, result.changes);
-  for_each_stmt(nest.body, [&](const Stmt& stmt) {
-    if (const auto* loop = std::get_if<For>(&stmt.node)) result.ranges.add(*loop);
-    const auto* let = std::get_if<lower::Let>(&stmt.node);
-    if (let != nullptr && !result.changes[let->var]) result.ranges.add(*let);
-  });
+  for (bool more = true; more;) {
+    more = false;
+    for_each_stmt(nest.body, [&](const Stmt& stmt) {
+      if (const auto* loop = std::get_if<For>(&stmt.node)) more |= result.ranges.add(*loop);
+      const auto* let = std::get_if<lower::Let>(&stmt.node);
+      if (let != nullptr && !result.changes[let->var]) more |= result.ranges.add(*let);
+    });
+  }
   if (repeats) {
     for (const te::ScalarNode* node : te::post_order(result.roots))
       result.fails |= te::can_fail(*node);

@@ -41,6 +41,8 @@ bool ScalarEmitter::costs_more(std::span<const te::ScalarRef> nodes, uint32_t li
     stack.pop_back();
     cost += facts(node).own_cost;
     for (const te::ScalarRef& child : value_args(node)) push(child);
+    if (node->kind != ScalarKind::kVar) continue;
+    if (auto alias = aliases_.find(node->id); alias != aliases_.end()) push(alias->second);
   }
   return cost > limit;
 }
