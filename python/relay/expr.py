@@ -196,6 +196,8 @@ def _binary(name: str, swap: bool = False) -> Callable[[Expr, Any], Expr]:
 def _is_operand(value: Any) -> bool:
     if isinstance(value, (Expr, TupleWrapper, int, float, NDArray)):
         return True
+    if hasattr(type(value), "_trace"):  # a traced array, whose own operators take expressions
+        return False
     # NumPy's arrays and numbers and their like, but no strings, lists or None.
     return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 

@@ -464,3 +464,51 @@ def test_lanes():
 def test_lanes_that_are_none(act, error, text):
     with pytest.raises(error, match=text):
         act(rnp.asarray([1.0, 2.0]))
+
+
+# Functions of operators, losses and first values, which build expressions, take arrays as well
+
+
+def test_functions_of_operators_take_traced_arrays():
+    x, w = rnp.arange(2 * 3 * 8 * 8, dtype="float32").reshape(2, 3, 8, 8) / 100, rnp.ones((4, 3, 3, 3)) / 27
+
+    @relay.function
+    def layer(x, w):
+        return relay.nn.relu(relay.nn.conv2d(x, w, padding=(1, 1))) + relay.const(1.0)
+
+    a, b = relay.var("a", shape=x.shape), relay.var("b", shape=w.shape)
+    program = relay.compile(relay.Function([a, b], relay.nn.relu(relay.nn.conv2d(a, b, padding=(1, 1))) + 1.0))
+    expected = program(np.asarray(x), np.asarray(w))
+    np.testing.assert_allclose(np.asarray(layer(x, w)), expected, rtol=1e-6)
+    assert relay.grad(lambda w: layer(x, w).sum())(w).shape == (4, 3, 3, 3)
+    # Several results, lists of arrays, weak numbers, constants on either side, and expressions without an array.
+    f = relay.function(lambda x: relay.concatenate([part * 2 for part in relay.split(x, 2)], axis=0))
+    assert f(rnp.ones((4,))).tolist() == [2, 2, 2, 2]
+    g = relay.function(lambda x: relay.const(2.0) * relay.tanh(0.0) + x * relay.const(3.0) + relay.ones((2,), "float32"))
+    assert g(rnp.ones((2,))).tolist() == [4, 4]
+    key = relay.random.threefry_key(1)
+    drawn = relay.function(lambda x: (relay.optim.initializers.he_normal(key, (2, 3))[1] + x, relay.zeros((2,), "float32")))(rnp.zeros((2, 3)))
+    assert drawn[0].shape == (2, 3) and drawn[1].tolist() == [0, 0]
+
+
+def test_functions_of_operators_compute_on_arrays_with_values():
+    found = relay.nn.relu(rnp.asarray([-1.0, 2.0]))
+    assert isinstance(found, relay.Array) and found.tolist() == [0, 2]
+    losses = relay.optim.losses
+    assert losses.mse_loss(rnp.asarray([1.0, 2.0]), rnp.asarray([0.0, 0.0])).item() == 2.5
+    slope = relay.grad(losses.cross_entropy)(rnp.zeros((2, 2)), rnp.asarray([0, 1]))
+    assert slope.tolist() == [[-0.25, 0.25], [0.25, -0.25]]
+    # Beside an expression an array is a constant.
+    assert isinstance(relay.nn.dense(relay.var("x", shape=(2, 2)), rnp.ones((3, 2))), relay.Expr)
+    assert isinstance(relay.var("x", shape=(2,)) + rnp.ones((2,)), relay.Expr)
+
+
+def test_errors_of_functions_of_operators_name_the_line():
+    x = rnp.ones((4, 3))
+    with pytest.raises(relay.RelayError, match=r"(?s)argument 2 of %cross_entropy: expected .*test_functions.py"):
+        relay.function(lambda x: relay.optim.losses.cross_entropy(x, rnp.asarray([0, 1, 2])))(x)
+    with pytest.raises(relay.RelayError, match=r"(?s)nn.dense: the inner extents .*test_functions.py"):
+        relay.function(lambda x: relay.nn.dense(x, rnp.ones((2, 2))))(x)
+    for wrong in (lambda x: relay.nn.dense(x, relay.var("w", shape=(2, 3))), lambda x: x + relay.var("w"), lambda x: relay.var("w") * x):
+        with pytest.raises(relay.TraceError, match="an expression of the variable %w stands beside traced arrays"):
+            relay.function(wrong)(x)

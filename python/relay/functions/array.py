@@ -7,6 +7,7 @@ from typing import Any, Iterator
 import numpy as np
 
 from .._core import Expr, NDArray, TensorType, Var
+from ..op._arrays import array_classes
 from .dtypes import DType, as_dtype, default_of, kind_of_scalar
 from .places import TraceError
 from .trace import Trace, dtype_of, sizes_of
@@ -167,6 +168,7 @@ def _unary(name: str) -> Any:
     return method
 
 
+array_classes.append(BaseArray)
 for _python, _name in {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
     "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",

@@ -12,7 +12,7 @@ from typing import Any, Callable, TypeVar
 import numpy as np
 
 from .. import _core
-from .._core import Function, IRModule, NDArray, TensorType, Tuple
+from .._core import Expr, Function, IRModule, NDArray, TensorType, Tuple
 from ..execution import compile as compile_module
 from . import tree
 from .array import Array, BaseArray, Tracer, asarray, is_array, is_scalar
@@ -70,6 +70,10 @@ def outputs(leaves: list[Any]) -> tuple[list[Tracer], list[Any]]:
     traced: list[Tracer] = []
     kept: list[Any] = []
     for item in leaves:
+        if isinstance(item, Expr):
+            from ..numpy._common import lift
+
+            item = lift(item)
         if isinstance(item, Tracer):
             kept.append(Output(len(traced), item.weak))
             traced.append(narrowed(item) if item.weak else item)

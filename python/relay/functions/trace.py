@@ -115,6 +115,14 @@ def type_of(trace: Trace, expr: Expr) -> Type:
         raise located(error) from None
 
 
+def closed(expr: Expr) -> Expr:
+    """An expression that somebody gives a function which is traced. Raises TraceError if it has variables, for they are no arguments of that."""
+    free = _core.free_vars(expr)
+    if free:
+        raise TraceError(f"an expression of the variable %{free[0].name_hint} stands beside traced arrays, whose function has no such variable")
+    return expr
+
+
 def emit(name: str, *operands: Any, weak: bool = False, **attrs: Any) -> Any:
     """Calls an operator. Operands are traced arrays, expressions, or lists of those; the result is a traced array or a tuple of them."""
     trace = _state.trace

@@ -7,13 +7,13 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from .._core import Constant, TensorType
-from ..expr import const
+from .._core import Constant, Expr, TensorType
+from ..expr import TupleWrapper, as_expr, const
 from ..functions.array import Array, BaseArray, Tracer, asarray as concrete, is_array, is_scalar
 from ..functions.dtypes import DTYPES, DType, as_dtype, can_hold, default_of, finfo, kind_of_scalar, promote
 from ..functions.eager import operation
 from ..functions.places import TraceError
-from ..functions.trace import Size, current, dim_of, emit, retyped, vector_of, wrap
+from ..functions.trace import Size, closed, current, dim_of, emit, retyped, type_of, vector_of, wrap
 
 __all__ = [
     "Any", "Sequence", "Size", "TraceError", "axes_of", "axis_of", "cast", "common", "emit", "extents", "floating", "is_array", "is_scalar", "lift", "number", "operation",
@@ -41,6 +41,8 @@ def lift(value: Any, dtype: Any = None) -> Any:
         found = _of_list(value, dtype)
     elif is_array(value):
         found = trace.constant(concrete(value))
+    elif isinstance(value, (Expr, TupleWrapper)):
+        found = wrap(trace, expr := closed(as_expr(value)), type_of(trace, expr))
     else:
         raise TypeError(f"an array or a number is needed, not {type(value).__name__}: {str(value)[:60]}")
     return found if dtype is None else cast(found, dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from .._core import Expr, call_op
+from ._arrays import over_arrays
 from ._common import DTypeLike, ExprLike, as_const, is_expr, shape_expr, static_list
 from .generated import image as _generated
 from .generated.image import *  # noqa: F403
@@ -102,3 +103,6 @@ def resize3d(
         rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
         extrapolation_value=extrapolation_value, out_dtype=out_dtype,
     )  # fmt: skip
+
+
+over_arrays(globals(), __all__)

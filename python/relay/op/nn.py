@@ -6,6 +6,7 @@ from typing import Any, Sequence
 
 from .._core import Constant, Expr, TupleGetItem, call_op
 from ..expr import TupleWrapper
+from ._arrays import over_arrays
 from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, pad_tuple, plain, sizes
 from .generated import nn as _generated
 from .generated.nn import *  # noqa: F403
@@ -201,3 +202,4 @@ def get_pad_tuple3d(padding: Sequence[int] | int) -> tuple[int, ...]:
     return pad_tuple(padding, 3)
 
 
+over_arrays(globals(), __all__)

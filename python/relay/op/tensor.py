@@ -10,6 +10,7 @@ from typing import Any, Callable, Sequence
 
 from .._core import Expr, Tuple, TupleType, call_op
 from ..expr import TupleWrapper, as_expr, const
+from ._arrays import over_arrays
 from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, shape_expr, static_list
 from ._devices import device_text
 from .generated import tensor as _generated
@@ -436,3 +437,4 @@ def debug(expr: ExprLike, debug_func: str | None = None) -> Expr:
     return call_op("debug", expr, debug_func=debug_func or "")
 
 
+over_arrays(globals(), __all__)

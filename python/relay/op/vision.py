@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._core import Expr, call_op
 from ..expr import TupleWrapper
+from ._arrays import over_arrays
 from ._common import ExprLike, as_const
 from .generated import vision as _generated
 from .generated.vision import *  # noqa: F403
@@ -87,3 +88,6 @@ def all_class_non_max_suppression(
         as_const(iou_threshold, "float32"), as_const(score_threshold, "float32"), output_format=output_format,
     )  # fmt: skip
     return TupleWrapper(call, 3 if output_format == "tensorflow" else 2)
+
+
+over_arrays(globals(), __all__)

@@ -12,6 +12,7 @@ from typing import Sequence
 from .._core import Expr, TupleGetItem
 from ..expr import const
 from ..op import random
+from ..op._arrays import over_arrays
 
 __all__ = ["gain", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform", "normal",
            "uniform", "xavier_normal", "xavier_uniform"]  # fmt: skip
@@ -72,3 +73,6 @@ glorot_uniform = xavier_uniform
 glorot_normal = xavier_normal
 he_uniform = kaiming_uniform
 he_normal = kaiming_normal
+
+
+over_arrays(globals(), __all__)

@@ -12,6 +12,7 @@ from .._checks import require_int
 from .._core import Call, Expr, Function, IRModule, Kind, Let, RelayError, TensorType, TypeVar, Var
 from ..expr import as_expr, const
 from ..op import nn
+from ..op._arrays import over_arrays
 from ..op.tensor import abs as abs_of
 from ..op.tensor import (
     add, cast, cast_like, divide, equal, exp, expand_dims, gather, less, log, logical_not, maximum, mean, multiply, negative, shape_of, squeeze,
@@ -128,3 +129,6 @@ def binary_cross_entropy_with_logits(logits: Expr, target: Expr, reduction: str 
         return _reduced(add(subtract(maximum(logits, 0.0), multiply(logits, target)), rest), reduction)
 
     return _of_one_type("binary_cross_entropy_with_logits", {"logits": logits, "target": target}, body)
+
+
+over_arrays(globals(), __all__)
