@@ -272,6 +272,8 @@ def test_what_has_no_gradient_is_refused():
         relay.grad(lambda v: v)(x)
     with pytest.raises(TypeError, match="argument 1 is one of int32"):
         relay.grad(lambda v: v.sum() * 1.0)(rnp.asarray([1, 2]))
+    with pytest.raises(TypeError, match="argument 1 is a number that is no float: choose others"):
+        relay.grad(lambda v: v * 1.0)(3)
     with pytest.raises(TypeError, match="has_aux=True"):
         relay.grad(lambda v: (v.sum(), v))(x)
     with pytest.raises(ValueError, match="no argument at 2"):

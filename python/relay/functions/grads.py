@@ -53,7 +53,8 @@ class _Program:
         for i in wanted:
             value = _lift(leaves[i])
             if value.dtype.kind != "float":
-                raise TypeError(f"{what} is for arrays of floats, and {paths[i]} is one of {value.dtype}: choose others with argnums, or use astype")
+                found = "a number that is no float" if value.weak else f"one of {value.dtype}"
+                raise TypeError(f"{what} is for arrays of floats, and {paths[i]} is {found}: choose others with argnums, or use astype")
             self.inputs.append(value)
         self.forms = [tree.flatten(args[place])[1] for place in chosen]
         self.counts = [sizes[place] for place in chosen]
