@@ -57,10 +57,12 @@ ExprRef LaneCode::coerce(const ExprRef& x, LaneFacts::Id from, LaneFacts::Id to,
 namespace {
 
 [[noreturn]] void refuse_choice(const LaneFacts& facts, LaneFacts::Id id, Span span) {
-  throw Error(Diagnostic::error("lanes may take different branches here, and a value of type " +
-                                    facts.lane_type(id)->str() + " is the same for all lanes",
-                                span)
-                  .help("give tensors, or let all lanes take the same branch"));
+  throw Error(
+      Diagnostic::error("lanes may take different branches here, and a value of type " +
+                            facts.lane_type(id)->str() + " is the same for all lanes",
+                        span)
+          .help("give tensors, or let all lanes take the same branch; in place of a gradient for "
+                "each lane, take the gradient of the sum over lanes"));
 }
 
 }  // namespace
