@@ -109,7 +109,13 @@ Known* Machine::match(const Match& match, Scope* scope) {
     const Fit found = fit(*match.patterns()[i], data, match.data()->type(), module_, bindings);
     if (found == Fit::kNo) continue;
     if (found == Fit::kUnknown) break;
-    for (auto [var, value] : bindings) scope->variables[var] = value;
+    for (auto [var, value] : bindings) {
+      // A variable of open extents keeps its type, though its value may be known more exactly.
+      const TypeRef& wanted = var->annotation();
+      const bool wider = wanted && wanted->closed() && wanted->has_any_dim() && has_atom(*value) &&
+                         atom(value)->type() != var->type();
+      scope->variables[var] = wider ? emit(atom(value), wanted) : value;
+    }
     frames_.push_back({match.clause_bodies()[i].get(), scope, Then::kPass});
     return nullptr;
   }
