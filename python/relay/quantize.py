@@ -279,7 +279,9 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
         for name in params:
             if name not in known:
                 near = difflib.get_close_matches(str(name), known, 1)
-                raise ValueError(f"@main has no parameter %{name}" + (f": did you mean %{near[0]}?" if near else ""))
+                # No error: scripts give parameters again that they have bound.
+                advice = f": did you mean %{near[0]}?" if near else ""
+                warnings.warn(f"@main has no parameter %{name}{advice}", stacklevel=3)
         bound = bind(main, {param: const(params[param.name_hint]) for param in main.params if param.name_hint in params})
         assert isinstance(bound, Function)
         mod["main"] = bound
