@@ -142,8 +142,13 @@ void add_profile_option(CLI::App& command, ProfileOption& option) {
 Profiling::Profiling(const ProfileOption& option, int threads)
     : option_(option), threads_(threads > 0 ? threads : allowed_processors()) {
   if (!option.enabled) return;
-  model_ = known_model(threads_);
-  profile_.model = &model_;
+  try {
+    model_ = known_model(std::min(threads_, allowed_processors()));
+    profile_.model = &model_;
+  } catch (const Error&) {
+    // Measuring takes more memory than some limits leave to a program that is small itself.
+    fmt::print(stderr, "note: no times are predicted, since this machine could not be measured\n");
+  }
   profile_.trace = !option.trace_file.empty();
 }
 
