@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import relay as _relay
+
 from ... import _absent
 from ...ir.instrument import PassTimingInstrument
 from ...ir.transform import PassContext
@@ -58,7 +60,7 @@ def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any] | None:
     """Settings of a PassContext, of texts ``key=value``: values are read as the key's type says. Raises TVMCException."""
     if not input_configs:
         return None
-    known = PassContext.list_configs()
+    known = _relay.transform.PassContext.list_configs()  # types by our names
     settings: dict[str, Any] = {}
     for entry in input_configs:
         key, equals, text = entry.partition("=")
