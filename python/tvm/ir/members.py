@@ -291,9 +291,9 @@ def _as_node(key: str, found: Any) -> Any:
     from .. import tir
 
     if isinstance(found, str) and found and key.endswith("virtual_device"):
-        from ..target.virtual_device import NamedDevice
+        from ..target.virtual_device import named_device
 
-        return NamedDevice(found)
+        return named_device(found)
     return tir.numbered(found)
 
 

@@ -14,8 +14,8 @@ __all__ = [
     "opencl", "rocm", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
 
-_TYPES = {"cpu": 1, "llvm": 1, "c": 1, "stackvm": 1, "cuda": 2, "gpu": 2, "nvptx": 2, "opencl": 4, "cl": 4, "vulkan": 7, "metal": 8,
-          "vpi": 9, "rocm": 10, "ext_dev": 12, "hexagon": 14, "webgpu": 15}  # fmt: skip
+_TYPES = {"cpu": 1, "llvm": 1, "c": 1, "stackvm": 1, "cuda": 2, "gpu": 2, "nvptx": 2, "cuda_host": 3, "opencl": 4, "cl": 4, "vulkan": 7,
+          "metal": 8, "vpi": 9, "rocm": 10, "rocm_host": 11, "ext_dev": 12, "cuda_managed": 13, "oneapi": 14, "webgpu": 15, "hexagon": 16}  # fmt: skip
 
 
 class Device:
@@ -33,7 +33,8 @@ class Device:
         self.device_type = int(device_type)
         self.device_id = int(device_id)
 
-    MASK2STR = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi", 10: "rocm", 12: "ext_dev", 14: "hexagon", 15: "webgpu"}
+    # The first name of each number.
+    MASK2STR = {number: name for name, number in reversed(_TYPES.items())}
     STR2MASK = _TYPES
 
     @property
@@ -59,7 +60,7 @@ class Device:
         return hash((self.device_type, self.device_id))
 
     def __repr__(self) -> str:
-        name = next((name for name, number in _TYPES.items() if number == self.device_type), str(self.device_type))
+        name = Device.MASK2STR.get(self.device_type, str(self.device_type))
         return f"{name}({self.device_id})"
 
 

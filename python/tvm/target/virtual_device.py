@@ -55,6 +55,14 @@ class NamedDevice(str, VirtualDevice):
     __eq__, __hash__, __repr__ = str.__eq__, str.__hash__, str.__repr__
 
 
+def named_device(text: str) -> str:
+    """The device that a program names; the text itself where it is no device, which inference tells of a program."""
+    try:
+        return NamedDevice(text)
+    except ValueError:
+        return text
+
+
 class CompilationConfig(dict[str, Any]):
     """The settings of a build: the targets, the host's, and where what is not told otherwise lives."""
 

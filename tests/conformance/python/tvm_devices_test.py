@@ -1,5 +1,8 @@
 """Virtual devices, settings of builds, kinds of targets, and what the debug executor knows of a graph."""
 
+import pathlib
+import re
+
 import numpy as np
 import pytest
 import tvm
@@ -20,6 +23,25 @@ def test_devices_of_calls_are_virtual_devices():
     for call in (lambda: relay.annotation.on_device(x, "bogus"), lambda: relay.device_copy(x, "bogus", "cpu")):
         with pytest.raises(ValueError, match="no device type is called 'bogus'"):
             call()
+
+
+LIBRARY = (pathlib.Path(__file__).resolve().parents[3] / "relay" / "runtime" / "device.cpp").read_text()
+
+
+@pytest.mark.parametrize("kind", re.findall(r'\{DeviceType::\w+, "(\w+)"\}', LIBRARY))
+def test_every_kind_of_the_library_has_a_number(kind):
+    assert tvm.runtime.Device.MASK2STR[tvm.device(kind).device_type] == kind and str(tvm.device(kind, 1)) == f"{kind}(1)"
+    call = relay.parse_expr(f'fn (%x: Tensor[(2), float32]) {{ on_device(%x, virtual_device="{kind}(1)") }}').body
+    found = call.attrs.virtual_device
+    assert found == f"{kind}(1)" and (found.device_type, found.virtual_device_id) == (tvm.device(kind).device_type, 1)
+    assert tvm.ir.structural_equal(call.attrs, call.attrs) and relay.annotation.on_device(call.args[0], kind).attrs.virtual_device == f"{kind}(0)"
+
+
+@pytest.mark.parametrize("text", ["bogus(0)", "cuda(x)", "(", "cuda("])
+def test_texts_that_are_no_devices_stay(text):
+    attrs = relay.Function([], relay.const(1)).with_attr("virtual_device", text).attrs  # attributes of functions are not checked
+    assert attrs.virtual_device == attrs["virtual_device"] == attrs.get("virtual_device") == text
+    assert getattr(attrs, "virtual_device", None) == text and tvm.ir.structural_equal(attrs, attrs)
 
 
 def test_virtual_devices_compare_by_what_they_say():
