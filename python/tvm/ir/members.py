@@ -301,8 +301,8 @@ def _with_nodes(find: Callable[..., Any]) -> Callable[..., Any]:
     """A method of attributes that gives the value of a key, as a node."""
 
     @functools.wraps(find)
-    def found(self: Attrs, key: str, *otherwise: Any) -> Any:
-        return _as_node(key, find(self, key, *otherwise))
+    def found(self: Attrs, key: str, *args: Any, **kwargs: Any) -> Any:
+        return _as_node(key, find(self, key, *args, **kwargs))
 
     return found
 
@@ -324,7 +324,7 @@ class AttrFieldInfo(NamedTuple):
 
 
 def _field_infos(self: Attrs) -> list[AttrFieldInfo]:
-    """What the fields of an operator's attributes are; none for those of functions."""
+    """The fields of an operator's attributes; none for those of functions."""
     for name in _core.op_names():
         facts = _core.op_info(name)
         if facts["attrs_type"] == self.type_key:

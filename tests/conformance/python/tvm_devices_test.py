@@ -44,6 +44,11 @@ def test_texts_that_are_no_devices_stay(text):
     assert getattr(attrs, "virtual_device", None) == text and tvm.ir.structural_equal(attrs, attrs)
 
 
+def test_a_value_for_attributes_that_are_not_there():
+    attrs = relay.nn.softmax(relay.var("x", shape=(2,)), axis=0).attrs
+    assert attrs.get("nope", default=5) == attrs.get("nope", 5) == 5 and attrs.get("axis", default=5) == 0
+
+
 def test_virtual_devices_compare_by_what_they_say():
     make = tvm.target.VirtualDevice
     assert make(tvm.cpu(1), "llvm", "global") == make(tvm.cpu(1), tvm.target.Target("llvm"), "global") != make(tvm.cpu(1), "llvm")
