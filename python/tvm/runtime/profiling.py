@@ -13,7 +13,7 @@ from .. import _absent
 
 __all__ = ["Report"]
 
-# What TVM calls kernels by.
+# The beginning of kernels' names in TVM.
 _PREFIX = "fused_"
 
 

@@ -206,7 +206,7 @@ def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
 
 
 def echo(x: Any) -> Any:
-    """What it is given."""
+    """Its argument."""
     return x
 
 

@@ -1,4 +1,4 @@
-"""What a GraphModuleDebug knows of a graph and of its last run."""
+"""A graph and its last run, as a GraphModuleDebug knows them."""
 
 from __future__ import annotations
 
