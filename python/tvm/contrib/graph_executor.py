@@ -202,10 +202,11 @@ class GraphModule:
             self.set_input(name, value)
 
     def share_params(self, other: GraphModule, params_bytes: bytes) -> None:
-        """The inputs and weights that a `.params` file names get the values that another program has of them."""
-        for name in load_param_dict(params_bytes):
-            if self._is_weight(name) or name in self._names:
-                self.set_input(name, other.get_input(name))
+        """The inputs and weights that a `.params` file names get the values that another program has of them: all of them, or none where it
+        raises for one."""
+        names = [name for name in load_param_dict(params_bytes) if self._is_weight(name) or name in self._names]
+        for name, value in [(name, other.get_input(name)) for name in names]:
+            self.set_input(name, value)
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)

@@ -99,6 +99,19 @@ def test_parameters_are_shared():
     np.testing.assert_array_equal(second.get_output(0).numpy(), np.ones((2, 4), "float32"))
 
 
+def test_parameters_are_shared_all_or_none():
+    x, w, v = (relay.var(name, shape=(2,)) for name in "xwv")
+    wide = tvm.IRModule.from_expr(relay.Function([x, w, v], x + w * v))
+    narrow = tvm.IRModule.from_expr(relay.Function([x, w], x + w))
+    mine, other = (graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu())) for mod in (wide, narrow))
+    ones, zeros = np.ones(2, "float32"), np.zeros(2, "float32")
+    mine.set_input(w=ones, v=ones)
+    other.set_input(w=zeros)
+    with pytest.raises((KeyError, ValueError), match="'v'"):
+        mine.share_params(other, relay.save_param_dict({"w": zeros, "v": zeros}))
+    np.testing.assert_array_equal(mine.get_input("w").numpy(), ones)
+
+
 def test_the_graph_of_a_debug_executor(tmp_path, capsys):
     lib = built()
     module = debug_executor.create(lib.get_graph_json(), lib.get_lib(), tvm.cpu(), str(tmp_path))

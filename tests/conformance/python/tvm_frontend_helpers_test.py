@@ -205,8 +205,9 @@ def test_tvmc(tmp_path):
     with pytest.raises(ValueError, match="either a module or the path"):
         tvmc.TVMCModel()
     (tmp_path / "net.relay").write_text(mod.astext())
-    loaded = tvmc.load(str(tmp_path / "net.relay"))
-    tvm.ir.assert_structural_equal(loaded.mod, mod)
+    for given in ({}, {"model_format": None}, {"model_format": ""}):
+        loaded = tvmc.load(str(tmp_path / "net.relay"), **given)
+        tvm.ir.assert_structural_equal(loaded.mod, mod)
 
 
 def test_tuning_has_no_tasks(tmp_path):

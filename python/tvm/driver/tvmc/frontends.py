@@ -70,8 +70,9 @@ def guess_frontend(path: str) -> Frontend:
 
 
 def load_model(path: str, model_format: str | None = None, shape_dict: Mapping[str, Any] | None = None, **kwargs: Any) -> TVMCModel:
-    """A model of a file: ONNX, or program text (``.relay``, ``.rly``). Raises TVMCException for other formats."""
-    chosen = guess_frontend(path) if model_format is None else get_frontend_by_name(model_format)
+    """A model of a file: ONNX, or program text (``.relay``, ``.rly``). The end of its name says which where no format is
+    given. Raises TVMCException for other formats."""
+    chosen = get_frontend_by_name(model_format) if model_format else guess_frontend(path)
     return TVMCModel(*chosen.load(path, shape_dict, **kwargs))
 
 
