@@ -69,7 +69,7 @@ _A = {int: "an integer", float: "a number", str: "a text"}
 
 
 def _name(what: str, key: Any) -> str:
-    return key if isinstance(key, str) else require_type(f"a name in {what}", key, Var).name_hint  # type: ignore[no-any-return]
+    return key if isinstance(key, str) else require_type(f"a name in {what}", key, Var).name_hint
 
 
 def _words(what: str, value: Any, kinds: str) -> str:
