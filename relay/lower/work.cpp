@@ -137,18 +137,41 @@ class NestWork {
 
   // The value of an index in the first iteration of the loops around it; nothing if elements decide
   // it.
-  std::optional<Dim> first_value(const ScalarRef& value) const {
-    if (value->kind == ScalarKind::kConst) return Dim(value->value.i);
-    if (value->kind == ScalarKind::kFromDim) return value->dim;
-    if (value->kind == ScalarKind::kIndex) return Dim(0);
-    if (value->kind == ScalarKind::kVar) {
-      auto known = first_of_var_.find(value->id);
-      return known == first_of_var_.end() ? std::nullopt : std::optional(known->second);
+  std::optional<Dim> first_value(const ScalarRef& root) const {
+    std::unordered_map<const ScalarNode*, std::optional<Dim>> known;
+    for (const ScalarNode* node : te::post_order({&root, 1})) {
+      if (node->dtype != kInt64) continue;
+      if (node->kind == ScalarKind::kBinary) {
+        known[node] =
+            first_of(node->binary, known[node->args[0].get()], known[node->args[1].get()]);
+      } else {
+        known[node] = first_of(*node);
+      }
     }
-    if (value->kind != ScalarKind::kBinary) return std::nullopt;
-    const std::optional<Dim> a = first_value(value->args[0]), b = first_value(value->args[1]);
+    return known[root.get()];
+  }
+
+  std::optional<Dim> first_of(const ScalarNode& leaf) const {
+    switch (leaf.kind) {
+      case ScalarKind::kConst:
+        return Dim(leaf.value.i);
+      case ScalarKind::kFromDim:
+        return leaf.dim;
+      case ScalarKind::kIndex:
+        return Dim(0);
+      case ScalarKind::kVar: {
+        auto found = first_of_var_.find(leaf.id);
+        return found == first_of_var_.end() ? std::nullopt : std::optional(found->second);
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
+  static std::optional<Dim> first_of(BinaryOp op, const std::optional<Dim>& a,
+                                     const std::optional<Dim>& b) {
     if (!a || !b) return std::nullopt;
-    switch (value->binary) {
+    switch (op) {
       case BinaryOp::kAdd:
         return *a + *b;
       case BinaryOp::kSub:

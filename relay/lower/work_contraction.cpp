@@ -41,7 +41,7 @@ class ContractionWork {
   Dim steps_of_k() const { return ceil_div(plan_.folded.extent, Dim(plan_.group)); }
   Dim vectors(Dim elements) const { return ceil_div(elements, Dim(plan_.lanes)); }
 
-  // What each tile takes for a step of k, in multiply-adds of which two begin in a cycle.
+  // The time of each tile for a step of k, in multiply-adds of which two begin in a cycle.
   Dim tiles() const {
     Dim total = 0;
     for (const Pieces& down : pieces_of(plan_.row_tiles)) {

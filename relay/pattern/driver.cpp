@@ -32,6 +32,22 @@ bool is_float(const Type* type) {
   return tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_float();
 }
 
+using Uses = PointerMap<Expr, uint32_t>;
+
+/// How often each node is an operand.
+Uses count_uses(const Function* function) {
+  Uses uses;
+  post_order(function, [&](const Expr* expr) {
+    for (const ExprRef& operand : expr->operands()) ++uses[operand.get()];
+  });
+  return uses;
+}
+
+uint32_t uses_in(const Uses& uses, const Expr* expr) {
+  const uint32_t* found = uses.find(expr);
+  return found == nullptr ? 0 : *found;
+}
+
 /// One walk over a function.
 class Walk final : public Rewriter {
  public:
@@ -43,11 +59,8 @@ class Walk final : public Rewriter {
         again_(again),
         around_(function),
         matcher_(around_),
-        uses_of_([this](const Expr* expr) { return uses(expr); }) {
-    post_order(function.get(), [&](const Expr* expr) {
-      for (const ExprRef& operand : expr->operands()) ++uses_[operand.get()];
-    });
-  }
+        uses_of_([this](const Expr* expr) { return uses(expr); }),
+        uses_(count_uses(function.get())) {}
   bool changed() const { return changed_; }
   /// Nodes at which a rule may apply now that others have gone.
   PointerSet<Expr>& postponed() { return postponed_; }
@@ -79,10 +92,7 @@ class Walk final : public Rewriter {
     return effectful_->count(expr) != 0;
   }
 
-  uint32_t uses(const Expr* expr) const {
-    const uint32_t* found = uses_.find(expr);
-    return found == nullptr ? 0 : *found;
-  }
+  uint32_t uses(const Expr* expr) const { return uses_in(uses_, expr); }
 
   // The expression that is left when no rule applies any more, here and in what rules have written.
   // Rules that write on top of each other nest calls, as often as they may.
@@ -279,7 +289,7 @@ class Walk final : public Rewriter {
   Matcher matcher_;
   std::function<uint32_t(const Expr*)> uses_of_;
   bool changed_ = false;
-  PointerMap<Expr, uint32_t> uses_;
+  Uses uses_;
   std::vector<ExprRef> kept_;  // so that no new node stands where a replaced one stood
   std::vector<uint32_t> found_;
   PointerSet<Expr> postponed_;
@@ -304,16 +314,10 @@ bool may_apply(const FunctionRef& function, const RuleSet& rules, const DriverOp
   Surroundings around(function);
   Matcher matcher(around);
   std::vector<uint32_t> found;
-  std::optional<PointerMap<Expr, uint32_t>> counted;
+  std::optional<Uses> counted;
   const std::function<uint32_t(const Expr*)> uses = [&](const Expr* expr) {
-    if (!counted) {
-      counted.emplace();
-      post_order(function.get(), [&](const Expr* user) {
-        for (const ExprRef& operand : user->operands()) ++(*counted)[operand.get()];
-      });
-    }
-    const uint32_t* found = counted->find(expr);
-    return found == nullptr ? 0 : *found;
+    if (!counted) counted = count_uses(function.get());
+    return uses_in(*counted, expr);
   };
   auto fits = [&](const Expr* expr) {
     rules.automaton().find(expr, found);

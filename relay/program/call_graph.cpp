@@ -121,4 +121,14 @@ std::vector<Name> CallGraph::reachable(const std::vector<Name>& from) const {
   return result;
 }
 
+Module reached_part(const Module& module, const std::vector<Name>& from) {
+  const std::vector<Name> reached = CallGraph(module).reachable(from);
+  const std::unordered_set<Name> kept(reached.begin(), reached.end());
+  Module result = module;
+  for (const auto& entry : module.functions()) {
+    if (!kept.contains(entry.name)) result.remove_function(entry.name);
+  }
+  return result;
+}
+
 }  // namespace relay

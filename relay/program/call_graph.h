@@ -43,4 +43,7 @@ class CallGraph {
   std::unordered_map<Name, Node> nodes_;
 };
 
+/// A module without the functions that none of `from` reaches.
+Module reached_part(const Module& module, const std::vector<Name>& from);
+
 }  // namespace relay

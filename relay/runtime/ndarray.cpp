@@ -94,7 +94,7 @@ void NDArrayObject::destroy() const noexcept {
   if (deleter_ != nullptr) deleter_(deleter_context_);
   const NDArrayObject* root = root_;
   refund_memory(charged_);
-  // What is charged without a deleter are elements behind the object.
+  // Elements that are charged and have no deleter stand behind the object.
   const bool owns = charged_ != 0 && base_ != nullptr && deleter_ == nullptr;
   pool_free_request(const_cast<NDArrayObject*>(this), owns ? charged_ : header_size(rank_));
   // A root never has a root, so this is the only further step.

@@ -146,15 +146,7 @@ class Instances {
 }  // namespace
 
 Module monomorphic(Module module, const Name& entry) {
-  Module result = Instances(std::move(module), entry).run();
-  CallGraph graph(result);
-  std::unordered_set<Name> reached;
-  for (const Name& name : graph.reachable({entry})) reached.insert(name);
-  const Module all = result;
-  for (const auto& function : all.functions()) {
-    if (reached.count(function.name) == 0) result.remove_function(function.name);
-  }
-  return result;
+  return reached_part(Instances(std::move(module), entry).run(), {entry});
 }
 
 namespace {

@@ -93,7 +93,8 @@ vm::MachineModel::Rates measure_rates(const vm::MachineModel& model, int threads
   return rates;
 }
 
-// What it costs that threads share a kernel: the part of its time that does not grow with its work.
+// The cost of sharing a kernel among threads: the part of its time that does not grow with its
+// work.
 double measure_sharing(int threads) {
   constexpr int64_t kSmall = 32768, kTimes = 4;
   const double small = measure_program(steps_program(kSmall), threads).kernel_ns;

@@ -172,7 +172,7 @@ bool prints_passes(const OptOptions& options) {
   return options.print_changed || options.print_difference;
 }
 
-// What is told of passes beside the program.
+// Reports of passes beside the program.
 struct Reports {
   std::shared_ptr<PassTimes> times = std::make_shared<PassTimes>();
   std::shared_ptr<OpCounts> counts = std::make_shared<OpCounts>();
@@ -275,7 +275,7 @@ void opt(const OptOptions& options, Context& context_of_command) {
   }
 }
 
-// What is printed and checked of passes.
+// Instruments that print and check what passes do.
 void add_report_options(CLI::App& command, OptOptions& options) {
   command.add_flag("--trace-rules", options.trace_rules,
                    "Print which rule applied where, and why others did not, on standard error.");

@@ -27,7 +27,7 @@ struct ProfileOption {
 };
 void add_profile_option(CLI::App& command, ProfileOption& option);
 
-/// What the option asks for of the runs of a machine; nothing without it.
+/// Profiles the runs of a machine as the option says; does nothing without it.
 class Profiling {
  public:
   /// `threads` as MachineOptions::threads. The model of the machine may be measured here.

@@ -40,7 +40,7 @@ bool meet(const Dependences& a, const Dependences& b) {
                      [&](uint32_t id) { return std::binary_search(b.begin(), b.end(), id); });
 }
 
-/// What the statements of a vector loop evaluate.
+/// The values that the statements of a vector loop evaluate.
 struct Evaluated {
   std::vector<te::ScalarRef> roots;
   std::vector<DType> sums;  // of accumulators

@@ -38,8 +38,8 @@ bool is_nonzero_constant(const ScalarNode& node) {
   return node.kind == ScalarKind::kConst && node.value.i != 0;
 }
 
-/// True if a load may be evaluated only where it is wanted. Padded loads take many instructions, so
-/// they count as such, too.
+/// True if a load may be evaluated only where it is wanted. Padded loads count as such, because
+/// computing them for all lanes costs more than a branch.
 bool faults(const ScalarNode& load, const lower::Buffer& buffer, const IndexRanges* ranges) {
   return load.bounds != te::Bounds::kProven || ranges == nullptr ||
          !ranges->is_inside(load, buffer);

@@ -1,7 +1,6 @@
 #include <relay/transform/gradient/gradient.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/effects.h>
@@ -83,24 +82,14 @@ void require_float_result(const Function& function, const GradientForm& form) {
 
 namespace {
 
-// Without the functions that `name` does not reach. One of them may take the gradient that is being
-// written, and writing the gradients that it takes would have no end.
-Module with_reached_functions(const Module& module, const Name& name) {
-  const std::vector<Name> reached = CallGraph(module).reachable({name});
-  const std::unordered_set<Name> kept(reached.begin(), reached.end());
-  Module result = module;
-  for (const auto& entry : module.functions()) {
-    if (!kept.contains(entry.name)) result.remove_function(entry.name);
-  }
-  return result;
-}
-
 // If the types of the parameters say all, functions inside get types, too, and numbers dtypes.
 Module with_known_types(const Module& module, const Name& name) {
   std::vector<TypeRef> types;
   for (const VarRef& param : module.function(name)->params()) {
+    // A function that is not reached may take the gradient that is being written, and writing the
+    // gradients that it takes would have no end.
     if (param->type() == nullptr || !param->type()->closed())
-      return expand_gradients(resolve_literals(with_reached_functions(module, name)));
+      return expand_gradients(resolve_literals(reached_part(module, {name})));
     types.emplace_back(param->type());
   }
   return expand_gradients(specialize(module, name, types));

@@ -74,7 +74,7 @@ class SafeCalls {
 class OnceInliner final : public Rewriter {
  public:
   OnceInliner(const Module& module, std::span<const Name> entries)
-      : module_(module), graph_(reachable(module, entries)) {
+      : module_(module), graph_(reached_part(module, {entries.begin(), entries.end()})) {
     for (const Name& entry : entries) entries_.insert(entry);
   }
 
@@ -95,17 +95,6 @@ class OnceInliner final : public Rewriter {
   }
 
  private:
-  static Module reachable(const Module& module, std::span<const Name> entries) {
-    Module result = module;
-    std::unordered_set<Name> kept;
-    for (const Name& name : CallGraph(module).reachable({entries.begin(), entries.end()}))
-      kept.insert(name);
-    for (const auto& entry : module.functions()) {
-      if (kept.count(entry.name) == 0) result.remove_function(entry.name);
-    }
-    return result;
-  }
-
   relay::FunctionRef inline_in(const relay::FunctionRef& function) {
     locals_.clear();
     literals_.clear();

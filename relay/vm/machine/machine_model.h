@@ -26,7 +26,7 @@ struct MachineModel {
   int64_t vector_bytes = 32;
 };
 
-/// What a launch does.
+/// The work of a launch.
 struct LaunchWork {
   double products = 0, steps = 0, functions = 0;
   std::array<double, kMemoryLevels> bytes{};  // that are read or written, by where they stand

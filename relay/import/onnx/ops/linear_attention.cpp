@@ -111,7 +111,7 @@ class LinearAttention {
     return node_.reshape(turned, {steps_, all_heads(), a, b});
   }
 
-  // What a step takes of each, in the order of `step`.
+  // The part of each that a step takes, in the order of `step`.
   Values all_series() {
     Values series{by_step(node_.input(0), query_heads_ / heads_, width_),
                   by_step(node_.input(1), width_, 1), by_step(node_.input(2), 1, out_),
