@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
@@ -15,6 +16,14 @@ def shown(value: Any) -> str:
     except Exception:  # of the object's own
         return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def did_you_mean(name: Any, known: Iterable[str], most: int = 1, sign: str = "") -> str:
+    """Advice that names what is nearest to an unknown name, each behind `sign`; an empty text if nothing is near."""
+    import difflib  # where a name is wrong only
+
+    near = difflib.get_close_matches(str(name), list(known), most)
+    return f"did you mean {' or '.join(sign + one for one in near)}?" if near else ""
 
 
 def require_type(name: str, value: Any, *types: type) -> Any:

@@ -47,6 +47,7 @@ from ._core import (
     VarPattern,
     WildcardPattern,
 )
+from ._checks import did_you_mean
 from .expr import as_expr
 
 __all__ = [
@@ -88,11 +89,8 @@ def is_op(op_name: str) -> ExprPattern:
     try:
         return ExprPattern(_core.op(op_name))
     except KeyError:
-        import difflib
-
-        near = difflib.get_close_matches(op_name, _core.op_names(), 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise AttributeError(f"there is no operator {op_name}{hint}") from None
+        hint = did_you_mean(op_name, _core.op_names(), 3)
+        raise AttributeError(f"there is no operator {op_name}" + (f"; {hint}" if hint else "")) from None
 
 
 def is_tuple(fields: Sequence[DFPattern] | None) -> TuplePattern:

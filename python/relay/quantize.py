@@ -7,7 +7,6 @@ operands and sum in 32 bits; what only moves, adds or bounds numbers between the
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import threading
 import warnings
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import require_type, shown
+from ._checks import did_you_mean, require_type, shown
 from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, Var
 from ._progress import progress
 from .analysis import post_order_visit
@@ -278,10 +277,9 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
         known = [param.name_hint for param in main.params]
         for name in params:
             if name not in known:
-                near = difflib.get_close_matches(str(name), known, 1)
                 # No error: scripts give parameters again that they have bound.
-                advice = f": did you mean %{near[0]}?" if near else ""
-                warnings.warn(f"@main has no parameter %{name}{advice}", stacklevel=3)
+                advice = did_you_mean(name, known, sign="%")
+                warnings.warn(f"@main has no parameter %{name}" + (f": {advice}" if advice else ""), stacklevel=3)
         bound = bind(main, {param: const(params[param.name_hint]) for param in main.params if param.name_hint in params})
         assert isinstance(bound, Function)
         mod["main"] = bound

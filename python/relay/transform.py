@@ -6,7 +6,6 @@ are enabled, what they require and how contexts nest follows the source note on 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from . import _core
 from ._core import Function, IRModule, Pass, PassContext, PassInfo, PassTrace, Var
-from ._checks import require_int, require_list, require_texts, require_type, shown
+from ._checks import did_you_mean, require_int, require_list, require_texts, require_type, shown
 
 _MOST = 2**31 - 1  # of levels
 
@@ -409,8 +408,7 @@ def _make(name: str) -> Callable[..., Pass]:
     def construct(*args: Any, **kwargs: Any) -> Pass:
         for key in kwargs:
             if key not in keys:
-                near = difflib.get_close_matches(key, keys, 1)
-                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(keys)}" if keys else "it has none"
+                advice = did_you_mean(key, keys) or (f"it has {', '.join(keys)}" if keys else "it has none")
                 raise TypeError(f"pass {name} has no option {key}: {advice}")
         if len(args) > len(keys):
             raise TypeError(f"pass {name} has {len(keys)} option{'' if len(keys) == 1 else 's'}, and {len(args)} are given")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from relay import Op
 from relay import _core
+from relay._checks import did_you_mean
 
 from .op_patterns import PATTERNS
 
@@ -27,11 +28,8 @@ def _get(op_name: str) -> Op:
     try:
         found = _core.op(op_name)
     except KeyError:
-        import difflib
-
-        near = difflib.get_close_matches(op_name, _core.op_names(), 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise AttributeError(f"there is no operator {op_name}{hint}") from None
+        hint = did_you_mean(op_name, _core.op_names(), 3)
+        raise AttributeError(f"there is no operator {op_name}" + (f"; {hint}" if hint else "")) from None
     assert isinstance(found, Op)
     return found
 

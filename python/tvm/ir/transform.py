@@ -8,6 +8,7 @@ from typing import Any
 
 import relay as _relay
 from relay import _core, transform as _passes
+from relay._checks import did_you_mean
 from relay.transform import FunctionPass, Pass, PassInfo as _PassInfo
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "module_pass"]
@@ -138,10 +139,7 @@ _NO_EFFECT_UNDER = ("tir.", "relax.", "cuda.", "relay.ext.")
 
 
 def _unknown_key(key: Any, own: Mapping[str, Any]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(str(key), [*own, *_NO_EFFECT], 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(own)}"
+    hint = did_you_mean(key, [*own, *_NO_EFFECT], 3) or f"there are {', '.join(own)}"
     return f"PassContext has no config option {key!r}; {hint}"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from relay._checks import did_you_mean
 
 from .. import _absent
 from ..runtime.ndarray import Device
@@ -285,8 +286,8 @@ def _require_known(options: Mapping[str, Any]) -> None:
     """Raises ValueError for an option that no target of a CPU has had in any release."""
     for key in options:
         if key not in _OPTIONS and key not in _OLD_OPTIONS:
-            near = difflib.get_close_matches(str(key), [*_OPTIONS, *_OLD_OPTIONS], 1)
-            raise ValueError(f"targets llvm have no option {key!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            advice = did_you_mean(key, [*_OPTIONS, *_OLD_OPTIONS])
+            raise ValueError(f"targets llvm have no option {key!r}" + (f"; {advice}" if advice else ""))
 
 
 def _by_device(target: Any) -> bool:

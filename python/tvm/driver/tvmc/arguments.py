@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from typing import Any, NoReturn
+
+from relay._checks import did_you_mean
 
 from ... import _absent
 from .model import TVMCException
@@ -74,8 +75,8 @@ def split_target_options(argv: Sequence[str], known: Sequence[str]) -> tuple[lis
                 found[name[len("--target-") :]] = value
             continue
         if name.startswith("--") and name != "--" and not any(option.startswith(name) for option in known):
-            near = difflib.get_close_matches(name, known, 1)
-            raise TVMCException(f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else ""))
+            advice = did_you_mean(name, known)
+            raise TVMCException(f"there is no option {name}" + (f"; {advice}" if advice else ""))
         kept.append(word)
     return kept, found
 
