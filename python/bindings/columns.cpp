@@ -46,6 +46,7 @@ constexpr FormColumn kForms[] = {
 };
 
 constexpr const char* kFusion = "fusion_kind";
+constexpr const char* kLanes = "lanes_form";
 
 std::optional<te::FusionKind> fusion_of(nb::handle value) {
   if (value.is_none()) return std::nullopt;
@@ -69,6 +70,27 @@ ExpandFn form_of(const std::string& part, const nb::object& function) {
       std::vector<ExprRef> given(args.begin(), args.end());
       ExprRef typed = make_call(make_op(use.op()), given, use.attrs_ref());
       result = expr_of(call.get()(nb::cast(typed)));
+    });
+    return result;
+  };
+}
+
+void require_function(const std::string& column, nb::handle value) {
+  if (PyCallable_Check(value.ptr()) == 0)
+    throw nb::type_error((column + " is a function, not " + class_name_of(value)).c_str());
+}
+
+/// A function of the call of one lane, the arguments for all lanes, and their number or None.
+LanesFn lanes_of(const nb::object& function) {
+  return [call = Callback(function)](const Call& use, std::span<const ExprRef> args,
+                                     const Dim& lanes) {
+    nb::gil_scoped_acquire gil;
+    ExprRef result;
+    run_part(use.callee()->as<Op>()->op()->name().str() + ": ", "its lanes_form", [&] {
+      nb::list given;
+      for (const ExprRef& arg : args) given.append(nb::cast(arg));
+      nb::object number = lanes.is_int() ? nb::object(nb::int_(lanes.as_int())) : nb::none();
+      result = expr_of(call_python(call.get(), {nb::cast(ExprRef(&use)), given, number}));
     });
     return result;
   };
@@ -183,6 +205,10 @@ void bind_columns(nb::module_& m) {
                              "How its calls may be joined with others, where what it computes does "
                              "not show it (a Python kernel) or less is to be joined; None: as "
                              "derived.");
+        columns.emplace_back(kLanes,
+                             "What vmap writes a call as: a function of the call of one lane, the "
+                             "arguments with all lanes along their first axis, and the number of "
+                             "lanes or None. Left out: its definition with lanes.");
         return columns;
       },
       "Name and documentation of each column that the compiler reads and Python may set.");
@@ -200,6 +226,8 @@ void bind_columns(nb::module_& m) {
           if (found == nullptr || !*found) return nb::none();
           return nb::str(std::string(te::fusion_kind_name(**found)).c_str());
         }
+        if (column == kLanes)
+          return lanes_form().find(op) == nullptr ? nb::none() : nb::object(nb::bool_(true));
         for (const FormColumn& form : kForms) {
           if (column != form.name) continue;
           return form.column().find(op) == nullptr ? nb::none() : nb::object(nb::bool_(true));
@@ -223,10 +251,14 @@ void bind_columns(nb::module_& m) {
           declared_fusion().set(op, fusion_of(value), level);
           return;
         }
+        if (column == kLanes) {
+          require_function(column, value);
+          lanes_form().set(op, lanes_of(value), level);
+          return;
+        }
         for (const FormColumn& form : kForms) {
           if (column != form.name) continue;
-          if (PyCallable_Check(value.ptr()) == 0)
-            throw nb::type_error((column + " is a function, not " + class_name_of(value)).c_str());
+          require_function(column, value);
           form.column().set(op, form_of(column, value), level);
           return;
         }

@@ -101,13 +101,13 @@ from .op import annotation, image, nn, random, vision
 from .op import tensor as _tensor
 from .op.generated.tensor import *  # noqa: F403 (which come with the next line, too, but checkers of types do not see it)
 from .op.tensor import *  # noqa: F403
-from .gradients import checkpoint, custom_gradient, grad, hessian, jacobian, jvp, value_and_grad, vjp, vmap
+from .gradients import checkpoint, custom_gradient, grad, hessian, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
     "annotation", "Any", "assert_structural_equal", "astext", "Attrs", "BaseType", "bind", "Call", "Cancel", "check", "checkpoint", "Clause", "compile",
     "const", "Constant", "Constructor", "custom_gradient", "Diagnostic", "Dim", "DimType", "evaluate", "Executable", "ExecutionError", "Expr",
     "expr", "ExprFunctor", "ExprMutator", "ExprVisitor", "fromtext", "Function", "FuncType", "GlobalTypeVar", "GlobalVar", "grad", "hessian", "If",
-    "image", "IncompleteType", "InternalError", "IRModule", "jacobian", "jvp", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
+    "image", "IncompleteType", "InternalError", "IRModule", "jacfwd", "jacobian", "jacrev", "jvp", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
     "MixedModeVisitor", "module", "NDArray", "nn", "Note", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
     "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "progress", "random", "reduce", "RefCreate", "RefRead", "RefType",
     "RefWrite", "RelayError", "rewrite", "RunCancelled", "RunTimeout", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",

@@ -1,4 +1,4 @@
-"""Gradients of functions and functions of many lanes: grad, value_and_grad, vjp, jvp, jacobian, hessian, vmap, named after JAX's.
+"""Gradients of functions and functions of many lanes: grad, value_and_grad, vjp, jvp, jacobian, jacfwd, hessian, vmap, named after JAX's.
 
 Each takes a function and gives a function, which is an expression like any other: call it in programs, compile it, differentiate it
 again. The function is a `Function`, or a `GlobalVar` or the name of a function of the module `mod`. If the gradient needs functions
@@ -9,6 +9,7 @@ docs/gradients.md says what has which gradient.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -18,7 +19,7 @@ from ._core import Expr, FuncType, Function, GlobalVar, IRModule, Let, RelayErro
 from .expr import bind, const, var
 from .op import tensor as _ops
 
-__all__ = ["checkpoint", "custom_gradient", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
+__all__ = ["checkpoint", "custom_gradient", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]
 
 
 def _function(fn: Any, mod: IRModule | None) -> tuple[Function, IRModule]:
@@ -279,9 +280,7 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
     if extents is None or inputs is None:
         raise RelayError("jacobian is of functions whose result, and the parameter, are tensors of known extents")
     dtype = _dtype(back.params[-1].type_annotation)
-    count = 1
-    for extent in extents:
-        count *= extent
+    count = math.prod(extents)
     each = _core.batch(back, module, [None] * (len(back.params) - 1) + [0], 0, count)
     params = [var(param.name_hint, param.type_annotation) for param in each.params[:-1]]
     import numpy as np  # which importing the package does not need
@@ -290,27 +289,75 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
     return Function(params, _ops.reshape(_called(each, [*params, elements]), (*extents, *inputs)))
 
 
-@overload
-def jacobian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | None = None) -> Function: ...
+def _columns(fn: Function, module: IRModule, place: int) -> Function:
+    """For each element of a parameter of `fn` the derivative along it: one forward pass, for all elements at once."""
+    inputs, outputs = _extents(fn.params[place].checked_type), _extents(_result_type(fn))
+    if inputs is None or outputs is None:
+        raise RelayError("jacfwd is of functions whose result, and the parameter, are tensors of known extents")
+    count = math.prod(inputs)
+    along = jvp(fn, module, argnums=[place])
+    each = _core.batch(along, module, [None] * (len(along.params) - 1) + [0], (None, -1), count)
+    params = [var(param.name_hint, param.type_annotation) for param in each.params[:-1]]
+    import numpy as np  # which importing the package does not need
+
+    elements = _ops.reshape(const(np.eye(count, dtype=_dtype(fn.params[place].checked_type))), (count, *inputs))
+    return Function(params, _ops.reshape(TupleGetItem(_called(each, [*params, elements]), 1), (*outputs, *inputs)))
+
+
+def _derivatives(fn: Any, argnums: Any, mod: IRModule | None, of: Callable[[Function, IRModule, int], Function]) -> Function:
+    function, module = _function(fn, mod)
+    places, single = _positions(argnums, function)
+    typed = _typed(function, module)
+    found = [of(typed, module, place) for place in places]
+    if single:
+        return found[0]
+    params = [var(param.name_hint, param.checked_type) for param in typed.params]
+    return Function(params, Tuple([_called(one, params) for one in found]))
 
 
 @overload
-def jacobian(fn: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]: ...
+def jacobian(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function: ...
 
 
-def jacobian(fn: Any, argnums: int = 0, mod: IRModule | None = None) -> Any:
+@overload
+def jacobian(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]: ...
+
+
+def jacobian(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Any:
     """The derivatives of all elements of a tensor result by all elements of a tensor parameter: the extents of both, one after another.
 
-    It is `vmap` of one reverse pass over the elements of the result. Raises RelayError for results and parameters of other types or of
-    unknown extents.
+    Its result is a tuple if `argnums` is a sequence. It is `vmap` of one reverse pass over the elements of the result, which is less work than
+    `jacfwd` where the result has fewer elements than the parameter; `jacrev` is another name of it. Raises RelayError for results and
+    parameters of other types or of unknown extents.
     """
     if _is_python(fn):
         from .functions import grads
 
         return grads.jacobian(fn, argnums)
-    function, module = _function(fn, mod)
-    places, _ = _positions(require_int("argnums", argnums, -len(function.params), len(function.params) - 1), function)
-    return _rows(_typed(function, module), module, places[0])
+    return _derivatives(fn, argnums, mod, _rows)
+
+
+jacrev = jacobian
+
+
+@overload
+def jacfwd(fn: Function | GlobalVar | str, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Function: ...
+
+
+@overload
+def jacfwd(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]: ...
+
+
+def jacfwd(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Any:
+    """What `jacobian` gives, by forward passes, one for each element of the parameter: less work where that has fewer elements than the result.
+
+    Functions of Python may give several arrays. Raises RelayError as `jacobian` does.
+    """
+    if _is_python(fn):
+        from .functions import grads
+
+        return grads.jacfwd(fn, argnums)
+    return _derivatives(fn, argnums, mod, _columns)
 
 
 @overload
@@ -401,27 +448,41 @@ def _result_type(function: Function) -> Type:
     return of.ret_type
 
 
-def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
+@overload
+def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function: ...
+
+
+@overload
+def custom_gradient(fn: Callable[..., Any], gradient: Callable[..., Any]) -> Callable[..., Any]: ...
+
+
+def custom_gradient(fn: Any, gradient: Callable[..., Any]) -> Any:
     """A function that computes what `fn` does, and has the gradient that you give.
 
     Args:
         fn: A function of tensors that gives a tensor or a tuple of tensors. Its parameters have types, and it mentions nothing from outside.
+            Or a function of Python over arrays, or trees of them, that reads no traced arrays from outside; then the result is one, too.
         gradient: Called as ``gradient(args, result, *gradients)`` with the arguments, the result and a gradient for each tensor of the
             result, all expressions. Returns an expression for each argument, of the argument's type; None says that its gradient is zero.
+            Of a function of Python: ``gradient(args, result, given)`` on traced arrays, where `given` has the form of the result. Returns a
+            tuple with an entry for each argument: a tree of the argument's form, or None.
 
-    The result is one call of an operator of its own, so that passes keep it whole until gradients are taken. It lives as long as the process.
-    Raises RelayError for a function that is not well typed; a wrong gradient is an error where it is used.
+    Among programs the result is one call of an operator of its own, so that passes keep it whole until gradients are taken; `vmap` keeps the
+    gradient. The operator lives as long as the process. Raises RelayError for a function that is not well typed; a wrong gradient is an error
+    where it is used.
 
     ::
 
         x = relay.var("x", shape=(3,))
         rounded = relay.custom_gradient(relay.Function([x], relay.round(x)), lambda args, result, given: [given])
     """
-    if _is_python(fn):
-        raise TypeError("custom_gradient is of a relay.Function, not of a function of Python: relay.stop_gradient and relay.numpy.where shape the gradients of those")
-    require_type("fn", fn, Function)
     if not callable(gradient) or isinstance(gradient, Expr):
         raise TypeError(f"gradient is a function of arguments, result and gradients, not {type(gradient).__name__}")
+    if _is_python(fn):
+        from .functions import custom
+
+        return custom.custom_gradient(fn, gradient)
+    require_type("fn", fn, Function)
     typed = _typed(fn, IRModule())
     types = [param.checked_type for param in typed.params]
     if not all(isinstance(one, TensorType) for one in types):
@@ -436,17 +497,41 @@ def custom_gradient(fn: Function, gradient: Callable[..., Any]) -> Function:
     def expand(call: Any, *args: Expr) -> Expr:
         return _called(typed, args)
 
-    def derive(call: Any, *given: Expr) -> list[Expr]:
-        found = gradient(tuple(call.args), call.result, *given)
+    def slopes(args: Sequence[Expr], result: Expr, given: Sequence[Expr]) -> list[Expr]:
+        found = gradient(tuple(args), result, *given)
         if not isinstance(found, (tuple, list)):
             raise TypeError(f"the gradient of custom_gradient gives a list with an expression for each argument, not a {type(found).__name__}")
         if len(found) != len(types):
             raise ValueError(f"the gradient of custom_gradient gives {len(found)} expressions for {len(types)} argument" + "s" * (len(types) != 1))
-        return [_ops.zeros_like(arg) if one is None else one for one, arg in zip(found, call.args)]
+        return [_ops.zeros_like(arg) if one is None else one for one, arg in zip(found, args)]
 
-    from .op import register
+    def derive(call: Any, *given: Expr) -> list[Expr]:
+        return slopes(call.args, call.result, given)
 
-    operator = register(f"custom_gradient.f{next(_names)}", inputs=[param.name_hint for param in typed.params], relation=relation,
+    def lanes(call: Any, args: Sequence[Expr], count: int | None) -> Expr:
+        return _of_lanes(typed, slopes, [arg.checked_type for arg in call.args], count)(*args)
+
+    from .op import register, set_attr
+
+    operator = register(f"custom_gradient.f{next(_names)}", inputs=[f"x{i}" for i in range(len(types))], relation=relation,
                         expand=expand, gradient=derive)
+    set_attr(operator.op, "lanes_form", lanes)  # type: ignore[attr-defined]
     params = [var(param.name_hint, one) for param, one in zip(typed.params, types)]
     return Function(params, operator(*params), None, list(typed.type_params))
+
+
+def _of_lanes(fn: Function, slopes: Callable[..., list[Expr]], types: Sequence[Type], count: int | None) -> Callable[..., Expr]:
+    """A function with a gradient of its own, and that gradient, for many lanes: all parameters have them along the first axis."""
+    params = [var(param.name_hint, one) for param, one in zip(fn.params, types)]
+    one = _typed(Function(params, bind(fn.body, dict(zip(fn.params, params)))), IRModule())
+    result = _result_type(one)
+    parts = list(result.fields) if isinstance(result, TupleType) else [result]
+
+    def gradient(args: Sequence[Expr], value: Expr, *given: Expr) -> list[Expr]:
+        inner = [var("x", each) for each in [*types, result, *parts]]
+        found = slopes(inner[: len(types)], inner[len(types)], inner[len(types) + 1 :])
+        many = _core.batch(Function(inner, Tuple(found)), IRModule(), [0] * len(inner), 0, count)
+        all_of = many(*args, value, *given)
+        return [TupleGetItem(all_of, i) for i in range(len(types))]
+
+    return custom_gradient(_core.batch(one, IRModule(), [0] * len(types), 0, count), gradient)

@@ -192,20 +192,59 @@ class PolymorphicLets final : public Rewriter {
   size_t made_ = 0;
 };
 
-}  // namespace
+// Gives polymorphic functions that are called where they are written the type of that call.
+class PolymorphicCalls final : public Rewriter {
+ private:
+  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
+    std::vector<ExprRef> own(operands.begin(), operands.end());
+    if (const auto* call = expr->as<Call>()) {
+      const auto* function = own[0]->as<Function>();
+      const Type* type = call->callee()->type();
+      if (function != nullptr && type != nullptr && type->is<FuncType>())
+        own[0] = at_call(*call, function, *type->as<FuncType>());
+    }
+    return rebuild(expr, own);
+  }
+  static ExprRef at_call(const Call& call, const Function* function, const FuncType& scheme) {
+    if (!scheme.is_scheme() || call.type() == nullptr) return ExprRef(function);
+    std::vector<TypeRef> params;
+    for (const ExprRef& arg : call.args()) {
+      if (arg->type() == nullptr) return ExprRef(function);
+      params.emplace_back(arg->type());
+    }
+    inference::TypeVarSet which, outer;
+    for (const TypeVarRef& param : scheme.type_params()) which.insert(param.get());
+    const inference::Substitution types = inference::match_scheme(
+        &scheme, FuncType::make(std::move(params), TypeRef(call.type())), which);
+    if (types.size() != which.size()) return ExprRef(function);
+    for (const auto& [param, type] : types) {
+      if (!type) return ExprRef(function);
+      for (const TypeVarRef& name : free_type_vars(type)) outer.insert(name.get());
+    }
+    return inference::instantiate_function(function, &scheme, types, true, outer);
+  }
+};
 
-Module without_polymorphic_lets(Module module) {
-  infer_types_or_throw(module);
+/// The typed module with each of its functions rewritten, and typed again.
+template <class Pass>
+Module rewritten_by(Module module) {
   const Module typed = module;
   bool changed = false;
   for (const auto& entry : typed.functions()) {
-    ExprRef rewritten = PolymorphicLets().run(entry.function);
+    ExprRef rewritten = Pass().run(entry.function);
     if (rewritten == entry.function) continue;
     module.update_function(entry.name, FunctionRef(copy_nodes(rewritten)->as<Function>()));
     changed = true;
   }
   if (changed) infer_types_or_throw(module);
   return module;
+}
+
+}  // namespace
+
+Module without_polymorphic_lets(Module module) {
+  infer_types_or_throw(module);
+  return rewritten_by<PolymorphicCalls>(rewritten_by<PolymorphicLets>(std::move(module)));
 }
 
 }  // namespace relay

@@ -36,7 +36,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "gradients": (
         "Gradients", "Functions of functions: gradients and other derivatives ([training](../guides/training.md), [what has a gradient](../gradients.md)).",
-        ["grad", "value_and_grad", "vjp", "jvp", "custom_gradient", "checkpoint", "jacobian", "hessian", "vmap"],
+        ["grad", "value_and_grad", "vjp", "jvp", "custom_gradient", "checkpoint", "jacobian", "jacrev", "jacfwd", "hessian", "vmap"],
     ),
 }  # fmt: skip
 MODULES = {

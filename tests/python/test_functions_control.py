@@ -228,6 +228,7 @@ def test_gradients_of_python_functions():
     out, pull = relay.vjp(lambda a, b: {"p": a * b}, x, x)
     assert values(out) == {"p": [1, 4, 9]} and values(pull({"p": rnp.ones((3,))})) == ([1, 2, 3], [1, 2, 3])
     assert np.asarray(relay.jacobian(lambda v: v * v[0])(x)).tolist() == [[2, 0, 0], [2, 1, 0], [3, 0, 1]]
+    assert np.asarray(relay.jacfwd(lambda v: v * v[0])(x)).tolist() == [[2, 0, 0], [2, 1, 0], [3, 0, 1]]
     step = relay.function(lambda w, x: w - 0.1 * relay.grad(lambda w: ((w * x) ** 2).sum())(w))
     assert step(x, x).tolist() == pytest.approx([0.8, 0.4, -2.4])
 
@@ -310,9 +311,30 @@ def test_directions_and_gradients_have_the_types_of_what_they_stand_beside():
 def test_argnums_that_name_no_arguments_are_refused(argnums, kind, text):
     with pytest.raises(kind, match=f"^{text}$"):
         relay.grad(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
-    if isinstance(argnums, tuple):
-        with pytest.raises(TypeError, match="argnums is an integer"):
-            relay.jacobian(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
+    with pytest.raises(kind, match=f"^{text}$"):
+        relay.jacobian(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
+
+
+def test_jacobians_of_several_arguments_results_and_loops():
+    w, x = rnp.asarray([[1.0, 2.0], [0.5, 1.0]]), rnp.asarray([3.0, -1.0])
+    for jacobian in (relay.jacrev, relay.jacfwd):
+        by_w, by_x = jacobian(lambda w, x: w @ x, (0, 1))(w, x)
+        assert by_w.tolist() == [[[3, -1], [0, 0]], [[0, 0], [3, -1]]] and by_x.tolist() == w.tolist()
+
+    def grown(v):
+        while v.sum() < 100:  # lanes of one loop would end at different times
+            v = v * v[0] + 1
+        return v
+
+    assert relay.jacfwd(grown)(x).tolist() == relay.jacrev(grown)(x).tolist()
+    assert values(relay.jacfwd(lambda v: {"all": v * 2, "sum": v.sum()})(x)) == {"all": [[2, 0], [0, 2]], "sum": [1, 1]}
+    assert relay.jacfwd(lambda a: a * a)(3.0).item() == 6
+    with pytest.raises(TypeError, match="one array; jacfwd is of those that give several, too"):
+        relay.jacobian(lambda v: (v, v))(x)
+    with pytest.raises(TypeError, match="jacobian is by arguments that are arrays, and argument 1 is "):
+        relay.jacfwd(lambda v: v[0])([x])
+    with pytest.raises(TypeError, match=r"argument 2 is of int32\[2\]: choose another with argnums, or use astype"):
+        relay.jacfwd(lambda a, b: a * b, 1)(x, rnp.asarray([1, 2]))
 
 
 def test_forms_that_take_arguments_say_so():

@@ -393,6 +393,27 @@ def test_facts_of_ones_own():
         relay.op.set_attr("test.op", "cost", 1)
 
 
+def test_what_an_operator_is_for_many_lanes():
+    seen = []
+
+    def over_lanes(call, args, count):
+        seen.append((count, [str(arg.checked_type) for arg in call.args]))
+        return relay.negative(args[0])
+
+    x = relay.var("x", shape=(3,))
+    with relay.op.registered("test.op", inputs=["x"], relation="Identity", expand=lambda call, x: relay.exp(x)) as op:
+        assert relay.op.get_attr(op, "lanes_form") is None
+        relay.op.set_attr(op, "lanes_form", over_lanes)
+        assert relay.op.get_attr(op, "lanes_form") is over_lanes
+        run = relay.compile(relay.vmap(relay.Function([x], op(x)), axis_size=2))
+        assert run(np.ones((2, 3), "float32")).tolist() == [[-1, -1, -1]] * 2
+        relay.vmap(relay.Function([x], op(x)))
+        assert seen == [(2, ["Tensor[(3), float32]"]), (None, ["Tensor[(3), float32]"])]
+        relay.op.set_attr(op, "lanes_form", lambda call, args, count: 3 // 0, level=11)
+        with pytest.raises(relay.RelayError, match="test.op: its lanes_form raised ZeroDivisionError"):
+            relay.vmap(relay.Function([x], op(x)))
+
+
 def test_facts_that_the_compiler_reads():
     assert set(relay.op.columns()) >= {"stops_fusion", "canonical_form", "simplified_for_inference", "quantised"}
     with relay.op.registered("test.op", inputs=["x"], relation="Identity", compute=copy) as op:
@@ -406,8 +427,9 @@ def test_facts_that_the_compiler_reads():
         assert "test.op" not in str(relay.transform.CanonicalizeOps()(relay.transform.InferType()(mod)))
         with pytest.raises(TypeError, match="stops_fusion is a bool, not int"):
             relay.op.set_attr(op, "stops_fusion", 1, level=11)
-        with pytest.raises(TypeError, match="canonical_form is a function, not int"):
-            relay.op.set_attr(op, "canonical_form", 1, level=11)
+        for column in ("canonical_form", "lanes_form"):
+            with pytest.raises(TypeError, match=f"{column} is a function, not int"):
+                relay.op.set_attr(op, column, 1, level=11)
         with pytest.raises(ValueError, match="stops_fusion is read by the compiler"):
             relay.op.reset_attr(op, "stops_fusion")
     with pytest.raises(ValueError, match="fusion_kind is one of elementwise, broadcast, .*, or None, not 'tuple'"):

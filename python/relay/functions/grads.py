@@ -17,7 +17,7 @@ from .traced import TracedFunction, function
 from .places import located
 from .trace import Trace, current, dim_of, enter, type_of, wrap
 
-__all__ = ["checkpoint", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["checkpoint", "grad", "hessian", "jacfwd", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 
 def _python(fun: Any) -> Callable[..., Any]:
@@ -258,28 +258,63 @@ def checkpoint(fun: Any, kept: int) -> Callable[..., Any]:
     return _compiled(traced, fun)
 
 
-def jacobian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
-    """A function that gives the derivatives of all elements of the result by all of an argument, by a reverse pass for each element."""
+def _jacobian(fun: Any, argnums: Any, forward: bool) -> Callable[..., Any]:
     python = _python(fun)
 
     def traced(*args: Any, **kwargs: Any) -> Any:
-        from ..numpy import eye, reshape
-        from .control import map as map_rows
-
-        place = _chosen(require_int("argnums", argnums, -(2**31), 2**31 - 1), len(args))[0][0]
-
-        def inner(x: Any) -> Any:
-            return python(*args[:place], x, *args[place + 1 :], **kwargs)
-
-        value = _lift(args[place])
-        out, pull = vjp(inner, value)
-        if not isinstance(out, BaseArray):
-            raise TypeError("jacobian is of a function that gives one array")
-        count = operator.index(out.size)
-        rows = map_rows(lambda row: pull(reshape(row, out.shape))[0], eye(count, dtype=out.dtype))
-        return reshape(rows, (*out.shape, *value.shape))
+        places, single = _chosen(argnums, len(args))
+        found = [_derivatives(python, args, kwargs, place, forward) for place in places]
+        return found[0] if single else tuple(found)
 
     return _compiled(traced, fun)
+
+
+def _derivatives(python: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], place: int, forward: bool) -> Any:
+    """The derivatives of each array of a result by one argument that is an array."""
+    from ..numpy import eye, reshape
+
+    if not isinstance(args[place], BaseArray) and not is_scalar(args[place]) and not is_array(args[place]):
+        raise TypeError(f"jacobian is by arguments that are arrays, and argument {place + 1} is {shown(args[place])}")
+    value = _lift(args[place])
+    if value.dtype.kind != "float":
+        raise TypeError(f"jacobian is by arrays of floats, and argument {place + 1} is of {value._text()}: choose another with argnums, or use astype")
+
+    def inner(x: Any) -> Any:
+        return python(*args[:place], x, *args[place + 1 :], **kwargs)
+
+    if forward:
+        basis = eye(operator.index(value.size), dtype=value.dtype)
+        rows = _each(lambda row: jvp(inner, (value,), (reshape(row, value.shape),))[1], basis, -1)
+        leaves, form = tree.flatten(rows)
+        return tree.unflatten(form, [reshape(leaf, (*leaf.shape[:-1], *value.shape)) for leaf in leaves])
+    out, pull = vjp(inner, value)
+    if not isinstance(out, BaseArray):
+        raise TypeError("jacobian is of a function that gives one array; jacfwd is of those that give several, too")
+    rows = _each(lambda row: pull(reshape(row, out.shape))[0], eye(operator.index(out.size), dtype=out.dtype), 0)
+    return reshape(rows, (*out.shape, *value.shape))
+
+
+def _each(fun: Callable[[Any], Any], rows: Any, out_axis: int) -> Any:
+    """A function of each row: at once where what it computes can be, and else one row after another."""
+    from ..numpy import moveaxis
+    from .control import map as map_rows
+    from .lanes import vmap
+
+    try:
+        return vmap(fun, out_axes=out_axis)(rows)
+    except RelayError:
+        leaves, form = tree.flatten(map_rows(fun, rows))
+        return tree.unflatten(form, [moveaxis(leaf, 0, out_axis) for leaf in leaves])
+
+
+def jacobian(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
+    """A function that gives the derivatives of all elements of the result by all of an argument: reverse passes, one for each element."""
+    return _jacobian(fun, argnums, False)
+
+
+def jacfwd(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
+    """What `jacobian` gives, by forward passes, one for each element of the argument."""
+    return _jacobian(fun, argnums, True)
 
 
 def hessian(fun: Any, argnums: int = 0) -> Callable[..., Any]:

@@ -25,6 +25,11 @@ OpColumn<ExpandFn>& counted_form() {
   return *column;
 }
 
+OpColumn<LanesFn>& lanes_form() {
+  static auto* column = new OpColumn<LanesFn>("lanes_form");
+  return *column;
+}
+
 OpColumn<bool>& random_in_training() {
   static auto* column = new OpColumn<bool>("random_in_training");
   return *column;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <relay/op/op.h>
@@ -27,6 +29,13 @@ OpColumn<bool>& quantised();
 /// The form of a call in a compiled program if the extents of its result are no terms over
 /// integers: with an operator that counts first. Null if they are.
 OpColumn<ExpandFn>& counted_form();
+
+/// A call for many lanes, of an operator that is written with others but means more than they do,
+/// such as a gradient of its own. `call` is that of one lane, with types; each tensor of `args` has
+/// all `lanes`, along its first axis, and so has each of the result.
+using LanesFn =
+    std::function<ExprRef(const Call& call, std::span<const ExprRef> args, const Dim& lanes)>;
+OpColumn<LanesFn>& lanes_form();
 
 /// The operators that nothing is fused across: each is a kernel, or a view, of its own.
 OpColumn<bool>& stops_fusion();

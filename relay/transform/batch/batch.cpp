@@ -6,6 +6,7 @@
 #include <relay/ir/effects.h>
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/registry/lane_values.h>
 #include <relay/support/error.h>
 #include <relay/transform/batch/lane_writer.h>
@@ -223,8 +224,9 @@ Module prepared(const FunctionRef& function, const Module& module, const Name& o
   Module whole = module;
   whole.add_function(own, function);
   infer_types_or_throw(whole);
-  // Operators that others define have no form for lanes of their own.
+  // Operators that others define have no form for lanes of their own, but where they say so.
   Expansion expansion;
+  expansion.wanted = [](const Operator& op) { return lanes_form().find(&op) == nullptr; };
   expansion.everywhere = expansion.keep_annotations = true;
   constexpr int kMostRounds = 8;
   whole = with_definitions(with_types(whole, own), expansion, kMostRounds);

@@ -2,6 +2,7 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/op/registry/batch.h>
+#include <relay/op/registry/columns.h>
 #include <relay/op/registry/facts.h>
 #include <relay/op/registry/gradient_values.h>
 #include <relay/op/registry/lane_values.h>
@@ -198,21 +199,38 @@ ExprRef with_lanes(LaneFacts& facts, const ExprRef& arg, LaneFacts::Id id) {
 
 }  // namespace
 
-ExprRef call_with_lanes(LaneFacts& facts, const Call& call, std::span<const ExprRef> args,
-                        std::span<const LaneFacts::Id> ids) {
+ExprRef LaneCode::spread_all(const ExprRef& x, LaneFacts::Id id, Span span) {
+  if (facts_.is_tensor(id)) return facts_.has_lanes(id) ? x : spread(x, id, span);
+  if (!facts_.is_tuple(id)) return x;
+  return with_name(x, [&](const ExprRef& whole) -> ExprRef {
+    std::vector<ExprRef> fields;
+    for (size_t i = 0; i < facts_.num_parts(id); ++i)
+      fields.push_back(spread_all(field_of(whole, i), facts_.part(id, i), span));
+    return relay::make_tuple(fields, span);
+  });
+}
+
+ExprRef LaneCode::call_of(const Call& call, std::span<const ExprRef> args,
+                          std::span<const LaneFacts::Id> ids) {
   const Operator& op = *call.callee()->as<Op>()->op();
   bool any = false;
-  for (LaneFacts::Id id : ids) any = any || facts.any(id);
+  for (LaneFacts::Id id : ids) any = any || facts_.any(id);
   if (!any) {
     std::vector<ExprRef> operands{call.callee()};
     operands.insert(operands.end(), args.begin(), args.end());
     return rebuild(&call, operands);
   }
+  if (const LanesFn* form = lanes_form().find(&op)) {
+    std::vector<ExprRef> wide;
+    for (size_t i = 0; i < args.size(); ++i)
+      wide.push_back(spread_all(args[i], ids[i], call.span()));
+    return (*form)(call, wide, lanes_);
+  }
   if (op.definition() == DefinitionKind::kExpand) {  // an annotation of its argument
     std::vector<ExprRef> same(args.begin(), args.end());
     return make_call(call.callee(), same, call.attrs(), {}, call.span());
   }
-  if (ExprRef found = elementwise(facts, call, op, args, ids)) return found;
+  if (ExprRef found = elementwise(facts_, call, op, args, ids)) return found;
   if (!op.pure())
     throw Error("vmap: " + op.name().str() + " has an effect, which lanes cannot have at once",
                 call.span());
@@ -222,7 +240,7 @@ ExprRef call_with_lanes(LaneFacts& facts, const Call& call, std::span<const Expr
                     std::to_string(kMaxBatchDepth) + " axes of lanes",
                 call.span());
   std::vector<ExprRef> wide;
-  for (size_t i = 0; i < args.size(); ++i) wide.push_back(with_lanes(facts, args[i], ids[i]));
+  for (size_t i = 0; i < args.size(); ++i) wide.push_back(with_lanes(facts_, args[i], ids[i]));
   return make_call(make_op(form), wide, call.attrs(), {}, call.span());
 }
 

@@ -30,10 +30,16 @@ class LaneCode {
                  Span span);
   /// Zeros of the type that a value with lanes where `id` has them has.
   ExprRef zeros(LaneFacts::Id id, Span span);
+  /// A call of an operator on arguments of which some have lanes: the operator itself where it
+  /// works element by element, else its form for lanes. `args` are written, `call` is as it was.
+  ExprRef call_of(const Call& call, std::span<const ExprRef> args,
+                  std::span<const LaneFacts::Id> ids);
   /// The value, computed only if a lane wants it; else zeros.
   ExprRef guarded(const ExprRef& mask, const ExprRef& value, LaneFacts::Id id, Span span);
 
  private:
+  /// A value that has lanes in each of its tensors.
+  ExprRef spread_all(const ExprRef& x, LaneFacts::Id id, Span span);
   /// Binds a tuple that is used more than once, if it is no name.
   static ExprRef with_name(const ExprRef& x, const std::function<ExprRef(const ExprRef&)>& body);
 
@@ -45,10 +51,5 @@ class LaneCode {
   bool masked_;
   std::function<ExprRef()> mask_;
 };
-
-/// A call of an operator on arguments of which some have lanes: the operator itself where it works
-/// element by element, else its form for lanes. `args` are written, `call` is as it was.
-ExprRef call_with_lanes(LaneFacts& facts, const Call& call, std::span<const ExprRef> args,
-                        std::span<const LaneFacts::Id> ids);
 
 }  // namespace relay::lanes

@@ -105,7 +105,7 @@ ExprRef LaneWriter::write_call(const Call& call, std::span<const ExprRef> operan
   if (callee->is<Op>()) {
     std::vector<Id> ids;
     for (const ExprRef& arg : call.args()) ids.push_back(lanes_.of(arg.get()));
-    return call_with_lanes(facts_, call, args, ids);
+    return code_.call_of(call, args, ids);
   }
   const auto* constructor = callee->as<Constructor>();
   std::vector<ExprRef> wanted;
