@@ -9,6 +9,8 @@ import pytest
 import relay
 from relay import llm
 from relay.llm.formats import from_gguf
+from relay.llm.gguf import GGUFModel
+from relay.llm.tokens import Vocabulary
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -146,6 +148,39 @@ def test_gguf_is_the_model_of_the_folder(tmp_path):
     np.testing.assert_allclose(text.scores, recorded[1], rtol=0, atol=2e-5 * np.abs(recorded).max())
 
 
+def test_long_positions_of_gguf_are_those_of_the_folder(tmp_path):
+    recorded = RECORDED["models"]["phi3, long"]
+    names = {"input_layernorm": "attn_norm", "self_attn.qkv_proj": "attn_qkv", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm"}
+    names |= {"mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+    places = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+    places |= {f"model.layers.{i}.{ours}": f"blk.{i}.{theirs}" for i in range(3) for ours, theirs in names.items()}
+    values = models.weights(recorded["shapes"])
+    tensors = {places[n.removesuffix(".weight")] + ".weight": ("F32", v.shape, v.astype("<f4").tobytes()) for n, v in values.items()}
+    factors = np.array(models.LONG["short_factor"], "<f4")
+    tensors["rope_factors_short.weight"] = ("F32", factors.shape, factors.tobytes())
+    tensors["rope_factors_long.weight"] = ("F32", factors.shape, (4 * factors).tobytes())
+    fields = {name.replace("llama.", "phi3."): value for name, value in FIELDS.items()}
+    fields |= {"general.architecture": "phi3", "phi3.attention.layer_norm_rms_epsilon": 1e-5, "phi3.rope.scaling.type": "longrope"}
+    fields |= {"phi3.rope.scaling.original_context_length": 64, "phi3.rope.scaling.attn_factor": float(np.sqrt(1 + np.log(2) / np.log(64)))}
+    path = tmp_path / "model.gguf"
+    path.write_bytes(models.gguf(fields, tensors))
+    text = llm.load(path, threads=1).start()
+    text.read(models.tokens())
+    np.testing.assert_allclose(text.scores, recorded["scores"][1], rtol=0, atol=2e-5 * np.abs(recorded["scores"]).max())
+    with pytest.raises(ValueError, match="the model takes 64"):
+        text.read([1] * 41)
+
+
+def test_the_greatest_gemma_scales_by_its_width(tmp_path):
+    path = tmp_path / "model.gguf"
+    fields = {name.replace("llama.", "gemma2."): value for name, value in FIELDS.items()}
+    fields |= {"general.architecture": "gemma2", "gemma2.block_count": 46, "gemma2.attention.key_length": 32}
+    path.write_bytes(models.gguf(fields, {}))
+    assert GGUFModel(path).config().scale == 0.25
+    path.write_bytes(models.gguf({**fields, "gemma2.block_count": 42}, {}))
+    assert GGUFModel(path).config().scale == 32**-0.5
+
+
 def test_frontend_gives_module_and_weights(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(models.gguf(FIELDS, llama_tensors()))
@@ -165,6 +200,8 @@ def test_frontend_gives_module_and_weights(tmp_path):
         (lambda raw: raw[:16] + b"\xff" * 8 + raw[24:], "bytes are wanted at byte"),
         (lambda raw: raw.replace(b"llama.block_count", b"llama.block_c0unt"), "has no llama.block_count"),
         (lambda raw: raw.replace(b"token_embd", b"token_emb_"), "has no tensor token_embd.weight"),
+        (lambda raw: raw.replace(b"blk.1.ffn_up", b"blk.1.ffn_uq"), "have no place for the tensor blk.1.ffn_uq.weight"),
+        (lambda raw: raw.replace(b"blk.1.ffn_up", b"blk.7.ffn_up"), "bad.gguf: layer 1 has no weight up"),
         (lambda raw: raw.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba"), "architecture mamba; known are gemma, "),
     ],
 )
@@ -189,6 +226,7 @@ def test_damaged_gguf(change, message, tmp_path):
         ("llama.attention.layer_norm_rms_epsilon", float("nan"), "epsilon of a model is a number of 0 or more"),
         ("llama.rope.scaling.type", "yarn", "positions are scaled by the method yarn"),
         ("tokenizer.ggml.tokens", ["a"], "the weight embedding of the model has the extents"),
+        ("tokenizer.ggml.eos_token_id", "seven", "bad.gguf: tokens are not described as they should be: invalid literal"),
         ("general.alignment", 0, "general.alignment is 0"),
     ],
 )
@@ -207,13 +245,34 @@ def test_numbers_that_no_model_has(key, value, message, tmp_path):
         ("num_attention_heads", 0, "config.json: integer "),
         ("hidden_size", [64], "config.json: "),
         ("rope_scaling", {"rope_type": "yarn"}, "scaled by the method yarn"),
-        ("intermediate_size", 50, "the weight gate of layer 0 has the extents"),
+        ("intermediate_size", 50, "model: the weight gate of layer 0 has the extents"),
+        ("hidden_act", "relu2", "the activation relu2 is not known; known are gelu, "),
+        ("quantization_config", {"quant_method": "gptq"}, "quantised by the method gptq, which is not known"),
+        ("quantization_config", 4, "config.json: "),
     ],
 )
 def test_configurations_that_no_model_has(key, value, message, tmp_path):
-    folder = folder_of("llama", tmp_path / "model")
+    check_configuration("llama", {"head_dim": None, "rope_parameters": None, key: value}, message, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("qwen2", "layer_types", ["full_attention"] * 2, "of 2 layers whether they have windows; the model has 3"),
+        ("qwen2", "layer_types", ["sliding_attention"] * 3, "layers have windows whose size is not said"),
+        ("qwen2", "layer_types", ["linear_attention"] * 3, "layers of type linear_attention are not known"),
+        ("gpt2", "scale_attn_by_inverse_layer_idx", True, "attention is scaled by the number of the layer"),
+        ("phi3, long", "rope_parameters", {"rope_type": "longrope", "short_factor": [1.0]}, r"rotation_factors of the model has the extents \(1,\), not \(8,\)"),
+    ],
+)
+def test_settings_of_kinds(name, key, value, message, tmp_path):
+    check_configuration(name, {key: value}, message, tmp_path)
+
+
+def check_configuration(name, changes, message, tmp_path):
+    folder = folder_of(name, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "head_dim": None, "rope_parameters": None, key: value}))
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
     with pytest.raises(ValueError, match=message):
         llm.load(folder)
 
@@ -244,6 +303,10 @@ def test_gguf_with_any_byte_changed_never_crashes(tmp_path):
         ("model.safetensors", lambda raw: b"\xff" * 8 + raw[8:], "its header would have"),
         ("model.safetensors", lambda raw: raw[:-100], "does not lie in the file"),
         ("model.safetensors", lambda raw: raw.replace(b"model.norm", b"model.form"), "has no tensor model.norm.weight"),
+        ("model.safetensors", lambda raw: raw.replace(b"1.mlp.up_proj", b"1.mlp.uq_proj"), "have no place for the tensor model.layers.1.mlp.uq_proj.weight"),
+        ("model.safetensors", lambda raw: raw.replace(b"1.self_attn.v_proj", b"1.self_attn.q_norm"), "layer 1 has no weight v"),
+        ("model.safetensors", lambda raw: raw.replace(b'"F32"', b'"F64"'), "is stored as F64; known are F32, F16, BF16"),
+        ("model.safetensors", lambda raw: raw.replace(b'"F32"', b"[1.0]"), r"is stored as \[1.0\]; known are F32, F16, BF16"),
     ],
 )
 def test_damaged_folders(name, change, message, tmp_path):
@@ -253,6 +316,19 @@ def test_damaged_folders(name, change, message, tmp_path):
     if changed is not None:
         (folder / name).write_bytes(changed)
     with pytest.raises(ValueError, match=message):
+        llm.load(folder)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_weights_of_other_kinds_are_refused(name, tmp_path):
+    folder = folder_of(name, tmp_path / "model")
+    values = models.weights(RECORDED["models"][name]["shapes"])
+    layer = "model.layers.0.self_attn." if name == "llama" else "transformer.h.0.attn."
+    ignored = {layer + "rotary_emb.inv_freq": np.ones(8, "float32"), layer.removesuffix("self_attn.") + "attn.bias": np.ones((1, 1, 8, 8), "float32")}
+    models.write_safetensors(folder / "model.safetensors", values | ignored)
+    llm.load(folder)
+    models.write_safetensors(folder / "model.safetensors", values | {layer.replace("attn.", "attn.q_norm.", 1) + "weight": np.ones(16, "float32")})
+    with pytest.raises(llm.UnsupportedModel, match="a weight q_norm, for which models of its kind have no place|have no place for the tensor"):
         llm.load(folder)
 
 
@@ -319,8 +395,13 @@ def test_a_text_ends_with_its_token(tmp_path):
     ("act", "message"),
     [
         (lambda text: text.read([]), "the prompt is empty"),
-        (lambda text: text.read([199]), "token 199 is not below 199"),
-        (lambda text: text.read([-1]), "token -1 is not below 199"),
+        (lambda text: text.read([199]), "numbers from 0 to 198; 199 is none"),
+        (lambda text: text.read([-1]), "numbers from 0 to 198; -1 is none"),
+        (lambda text: (text.read([1]), text.become([])), "the prompt is empty"),
+        (lambda text: text.model.start(-1), "a seed is a number from 0 to 2.64 - 1, not -1"),
+        (lambda text: text.model.start(1 << 64), "a seed is a number from 0 to 2.64 - 1"),
+        (lambda text: (text.read([1]), text.write(1, temperature=float("nan"))), "temperature must be 0 or more"),
+        (lambda text: (text.read([1]), text.write(1, temperature=float("inf"))), "temperature must be 0 or more"),
         (lambda text: text.read([1] * 129), "would have 129 tokens; the model takes 128"),
         (lambda text: text.read("hello"), "this model has no vocabulary: give tokens"),
         (lambda text: text.write(3), "nothing was read yet"),
@@ -346,3 +427,111 @@ def test_a_step_copies_no_cache(model):
     before = places()
     text.write(4)
     assert places() == before
+
+
+@pytest.mark.parametrize("act", [lambda text: text.read([1.5]), lambda text: text.write("3"), lambda text: text.write(2.5), lambda text: text.write(1, top_k=2.5)])
+def test_counts_and_tokens_are_whole_numbers(act, model):
+    text = model.start()
+    text.read([1])
+    with pytest.raises(TypeError):
+        act(text)
+
+
+def test_a_prompt_that_is_refused_changes_nothing(model):
+    text = model.start()
+    text.read([3, 1, 4, 1, 5])
+    before = text.scores
+    for wrong in ([], [3, 1, 199], [3] * 129):
+        with pytest.raises(ValueError):
+            text.become(wrong)
+    assert text.tokens == [3, 1, 4, 1, 5] and np.array_equal(text.scores, before)
+
+
+def test_more_best_tokens_than_there_are(model):
+    text = model.start()
+    text.read([1])
+    assert len(text.write(2, temperature=1.0, top_k=1 << 40)) == 2
+
+
+# ---- Texts ------------------------------------------------------------------------------------------------------------------------------
+
+
+class Ids:
+    def __init__(self, ids):
+        self.ids = ids
+
+
+class Letters:
+    """A tokenizer of letters, whose file says that texts begin with token 9, if `special`."""
+
+    def __init__(self, special):
+        self.special = special
+
+    def encode(self, text, add_special_tokens):
+        return Ids([9] * (add_special_tokens and self.special) + [ord(letter) - ord("a") for letter in text])
+
+
+@pytest.mark.parametrize(("adds", "special", "expected"), [(None, True, [9]), (None, False, []), (True, False, [9]), (False, True, [])])
+def test_texts_begin_as_the_settings_say_or_else_the_tokenizer(adds, special, expected, model):
+    vocabulary = Vocabulary("tokenizers", "", [], begin=9, adds_begin=adds)
+    other = llm.LanguageModel.__new__(llm.LanguageModel)
+    other.vocabulary, other._tokenizer = vocabulary, Letters(special)
+    assert other.encode("abc") == [*expected, 0, 1, 2]
+    assert other.encode("jab") == [9, 0, 1]  # the text has that token itself
+
+
+def test_files_of_llama_3_begin_texts(tmp_path):
+    path = tmp_path / "model.gguf"
+    for change, expected in [({}, False), ({"tokenizer.ggml.pre": "llama-bpe"}, True), ({"tokenizer.ggml.model": "llama"}, True)]:
+        path.write_bytes(models.gguf({**FIELDS, **change}, {}))
+        assert GGUFModel(path).vocabulary().adds_begin is expected
+
+
+@pytest.mark.parametrize("text", ["[]", '{"model": 3}', '{"added_tokens": [{}]}', '{"added_tokens": [{"content": "a", "id": -7}]}'])
+def test_tokenizers_that_are_damaged(text, tmp_path):
+    folder = folder_of("llama", tmp_path / "model")
+    (folder / "tokenizer.json").write_text(text)
+    with pytest.raises(ValueError, match="model: tokens are not described as they should be"):
+        llm.load(folder)
+
+
+def test_vocabularies_that_are_damaged(tmp_path):
+    pytest.importorskip("tokenizers")
+    path = tmp_path / "tokenizer.json"
+    path.write_text('{"version": "1.0"}')
+    damaged = [
+        Vocabulary("tokenizers", str(path), []),
+        Vocabulary("gpt2", "default", ["a", "b"], merges=["ab"]),
+        Vocabulary("llama", "default", ["a", "b", "ab"], scores=[1.0]),
+    ]
+    for vocabulary in damaged:
+        with pytest.raises(ValueError, match="the vocabulary of the model is damaged: "):
+            vocabulary.tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{% for %}", "does not work: TemplateSyntaxError"),
+        ("{{ 1 / 0 }}", "does not work: ZeroDivisionError"),
+        ("{{ a.b.c }}", "does not work: UndefinedError: 'a' is undefined"),
+        ("{% for i in range(10**9) %}x{% endfor %}", "does not work: OverflowError"),
+        ("{{ raise_exception('no system') }}", "refuses the conversation: no system"),
+    ],
+)
+def test_templates_that_fail(template, message, model):
+    pytest.importorskip("jinja2")
+    other = llm.LanguageModel.__new__(llm.LanguageModel)
+    other.vocabulary = Vocabulary("gpt2", "", [], template=template)
+    with pytest.raises(ValueError, match=message):
+        other.conversation([{"role": "user", "content": "x"}])
+    other.vocabulary = Vocabulary("gpt2", "", [], template="{% for m in messages %}{{ m.content }}{% break %}{% endfor %}")
+    assert other.conversation([{"role": "user", "content": "x"}, {"role": "user", "content": "y"}]) == "x"
+
+
+def test_a_named_template_of_several(tmp_path):
+    folder = folder_of("llama", tmp_path / "model")
+    (folder / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0}}}')
+    templates = [{"name": "tools", "template": "t"}, {"name": "default", "template": "d"}]
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+    assert llm.load(folder).vocabulary.template == "d"

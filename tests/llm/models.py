@@ -11,21 +11,28 @@ SMALL = {
     "num_key_value_heads": 2, "max_position_embeddings": 128,
 }  # fmt: skip
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+LONG = {
+    "rope_type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 2.5], "long_factor": [4.0] * 8, "rope_theta": 10000.0,
+}  # fmt: skip
 # The name of a model: its class in the transformers package, and what its configuration adds.
 MODELS = {
     "llama": ("LlamaConfig", {}),
     "llama, tied": ("LlamaConfig", {"tie_word_embeddings": True}),
     "llama3": ("LlamaConfig", {"rope_scaling": LLAMA3}),
+    "llama, gelu": ("LlamaConfig", {"hidden_act": "gelu"}),
     "llama, linear": ("LlamaConfig", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}),
     "mistral": ("MistralConfig", {"sliding_window": 8}),
     "qwen2": ("Qwen2Config", {}),
+    "qwen2, windows": ("Qwen2Config", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}),
     "qwen3": ("Qwen3Config", {"head_dim": 32}),
     "phi3": ("Phi3Config", {"pad_token_id": 0}),
     "phi3, partial": ("Phi3Config", {"pad_token_id": 0, "partial_rotary_factor": 0.5}),
+    "phi3, long": ("Phi3Config", {"pad_token_id": 0, "original_max_position_embeddings": 64, "rope_parameters": LONG}),
     "gemma": ("GemmaConfig", {"head_dim": 32}),
     "gemma2": ("Gemma2Config", {"head_dim": 32, "sliding_window": 8, "query_pre_attn_scalar": 20}),
     "gemma3": ("Gemma3TextConfig", {"num_hidden_layers": 7, "head_dim": 32, "sliding_window": 8}),
-    "gpt2": ("GPT2Config", None),
+    "gpt2": ("GPT2Config", {}),
+    "gpt2, relu": ("GPT2Config", {"activation_function": "relu", "scale_attn_weights": False, "n_inner": 80}),
 }
 GPT2 = {"vocab_size": VOCABULARY, "n_embd": 64, "n_layer": 3, "n_head": 4, "n_positions": 128}
 

@@ -18,7 +18,7 @@ def model_of(name):
     import transformers
 
     kind, more = MODELS[name]
-    config = getattr(transformers, kind)(**(GPT2 if more is None else {**SMALL, **more}))
+    config = getattr(transformers, kind)(**{**(GPT2 if kind == "GPT2Config" else SMALL), **more})
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     tied = {other for other in model.state_dict() if other == "lm_head.weight"} if config.tie_word_embeddings else set()
     shapes = {n: list(v.shape) for n, v in model.state_dict().items() if n not in tied and v.dtype == torch.float32}

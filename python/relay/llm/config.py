@@ -6,6 +6,16 @@ import math
 from dataclasses import dataclass
 
 
+# How the network in a layer bends numbers, as expressions of `%wide`.
+ACTIVATIONS = {
+    "silu": "%wide * sigmoid(%wide)",
+    "gelu": "0.5f * %wide * (1f + tanh(0.7978845608f * (%wide + 0.044715f * %wide * %wide * %wide)))",
+    "gelu by erf": "0.5f * %wide * (1f + erf(0.7071067812f * %wide))",
+    "gelu by sigmoid": "%wide * sigmoid(1.702f * %wide)",
+    "relu": "nn.relu(%wide)",
+}
+
+
 class UnsupportedModel(ValueError):
     """A model that is well formed and of a kind that is not known."""
 
@@ -26,12 +36,13 @@ class Config:
     # Positions: rotations of pairs of neighbours ("pairs"), of both halves of a head ("halves"), or a table that is added ("table").
     positions: str = "pairs"
     rotated: int = 0  # numbers of a head that are rotated
+    turn_scale: float = 1.0  # what is turned is multiplied by it
     base: float = 10000.0
     stretch: float = 1.0  # positions are divided by it
     norm: str = "rms"  # or "layer"
     norm_heads: bool = False  # queries and keys have norms of their own
     norm_results: bool = False  # results of attention and network have norms, too
-    activation: str = "silu"  # or "gelu"
+    activation: str = "silu"  # a key of ACTIVATIONS
     gated: bool = True
     embedding_scale: float = 1.0
     score_cap: float = 0.0  # softly caps the scores of tokens, by tanh; 0: not
@@ -39,6 +50,8 @@ class Config:
     attention_scale: float = 0.0  # 0: one over the root of the head size
     window: int = 0  # positions that a layer with a window sees; 0: all
     window_every: int = 0  # of so many layers in a row the last one sees all, the others have windows; 0: none has one
+    window_from: int = 0  # the first layer that may have a window
+    window_layers: tuple[bool, ...] = ()  # which layers have windows, if neither of the two says it
     window_base: float = 0.0  # of the rotations in layers with windows, if another
 
     def __post_init__(self) -> None:
@@ -46,19 +59,23 @@ class Config:
         whole = {
             "layers": (1, 10_000), "width": (1, 1 << 20), "heads": (1, 1 << 16), "kv_heads": (1, 1 << 16), "head_size": (1, 1 << 16),
             "hidden": (1, 1 << 24), "vocabulary": (1, 1 << 28), "context": (1, 1 << 30), "rotated": (0, 1 << 16), "window": (0, 1 << 30),
-            "window_every": (0, 1 << 30),
+            "window_every": (0, 1 << 30), "window_from": (0, 1 << 30),
         }  # fmt: skip
         for name, (least, most) in whole.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise ValueError(f"a model has {least} to {most} for {name}, not {value!r}")
-        for name in ("epsilon", "base", "stretch", "embedding_scale", "score_cap", "attention_cap", "attention_scale", "window_base"):
+        for name in ("epsilon", "base", "stretch", "embedding_scale", "score_cap", "attention_cap", "attention_scale", "window_base", "turn_scale"):
             if not math.isfinite(getattr(self, name)) or getattr(self, name) < 0:
                 raise ValueError(f"{name} of a model is a number of 0 or more, not {getattr(self, name)!r}")
         if self.heads % self.kv_heads != 0:
             raise ValueError(f"{self.heads} heads cannot share keys of {self.kv_heads} heads alike")
         if self.rotated % 2 != 0 or self.rotated > self.head_size:
             raise ValueError(f"{self.rotated} numbers of heads of {self.head_size} cannot be turned in pairs")
+        if self.window_layers and len(self.window_layers) < self.layers:
+            raise ValueError(f"it is said of {len(self.window_layers)} layers whether they have windows; the model has {self.layers}")
+        if any(self.window_layers) and self.window == 0:
+            raise ValueError("layers have windows whose size is not said")
         if self.base == 0 or self.stretch == 0:
             raise ValueError("base and stretch of positions are above 0")
 
@@ -67,4 +84,10 @@ class Config:
         return self.attention_scale or self.head_size**-0.5
 
     def has_window(self, layer: int) -> bool:
-        return self.window_every > 0 and (layer + 1) % self.window_every != 0
+        if self.window_layers:
+            return self.window_layers[layer]
+        return self.window_every > 0 and layer >= self.window_from and (layer + 1) % self.window_every != 0
+
+    @property
+    def has_windows(self) -> bool:
+        return any(self.has_window(layer) for layer in range(self.layers))

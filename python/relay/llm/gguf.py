@@ -47,6 +47,8 @@ _LAYER = {
     "post_ffw_norm": "network_result_norm",
 }
 _EVERY_LAYER = 1 << 30
+# Layers of the models of 27 billion weights, whose files do not say that attention is scaled by another size than that of a head.
+_SCALED_BY_WIDTH = {"gemma2": 46, "gemma3": 62}
 
 
 class GGUFModel(GGUFContainer):
@@ -102,8 +104,15 @@ class GGUFModel(GGUFContainer):
             raise UnsupportedModel(f"{self.path}: positions are scaled by the method {scaling}, which is not known")
         if kind == "gpt2":
             switches["rotated"] = 0
+        context = number("context_length")
+        if scaling == "longrope":
+            # The shorter factors hold up to the context that the model had at first.
+            context = min(context, number("rope.scaling.original_context_length", context))
+            switches["turn_scale"] = float(number("rope.scaling.attn_factor", 1.0))
+        if number("block_count") == _SCALED_BY_WIDTH.get(kind):
+            switches["attention_scale"] = (width // heads) ** -0.5
         window = number("attention.sliding_window", 0)
-        if window and "window_every" not in switches and number("context_length") > window:
+        if window and "window_every" not in switches and context > window:
             switches["window_every"] = _EVERY_LAYER
         if kind.startswith("gemma"):
             switches["embedding_scale"] = math.sqrt(width)
@@ -117,7 +126,7 @@ class GGUFModel(GGUFContainer):
             head_size=size,
             hidden=number("feed_forward_length"),
             vocabulary=len(self.field("tokenizer.ggml.tokens")),
-            context=number("context_length"),
+            context=context,
             epsilon=float(number(epsilon)),
             base=float(number("rope.freq_base", 10000.0)),
             stretch=float(number("rope.scaling.factor", 1.0)) if scaling == "linear" else 1.0,
@@ -141,6 +150,12 @@ class GGUFModel(GGUFContainer):
             if not layers[-1]:
                 raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
             self.forget_pages()  # weights in blocks were copied, taken apart
+        known = {f"blk.{i}.{name}" for i in range(config.layers) for name in (*_LAYER, "attn_qkv")}
+        for name in self.tensors:
+            index = name.split(".")[1] if name.startswith("blk.") else ""
+            if index.isdecimal() and int(index) < config.layers and name.rpartition(".")[0] not in known:
+                # Without it, results would be wrong.
+                raise UnsupportedModel(f"{self.path}: models of its architecture have no place for the tensor {name}")
         return whole, layers
 
     def _layer(self, config: Config, index: int) -> dict[str, Any]:
@@ -168,18 +183,27 @@ class GGUFModel(GGUFContainer):
 
     def vocabulary(self) -> Vocabulary:
         """Tokens and how texts are cut."""
+        try:
+            return self._vocabulary()
+        except (TypeError, ValueError) as error:
+            message = str(error)
+            raise ValueError(message if self.path in message else f"{self.path}: tokens are not described as they should be: {message}") from None
+
+    def _vocabulary(self) -> Vocabulary:
         field = self.field
+        spaced = field("tokenizer.ggml.model") == "llama"
+        cut = str(field("tokenizer.ggml.pre", "default"))
         stops = {int(field(name, -1)) for name in ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")} - {-1}
         return Vocabulary(
             kind=field("tokenizer.ggml.model"),
-            cut=field("tokenizer.ggml.pre", "default"),
+            cut=cut,
             tokens=field("tokenizer.ggml.tokens"),
             kinds=field("tokenizer.ggml.token_type", []),
             scores=field("tokenizer.ggml.scores", []),
             merges=field("tokenizer.ggml.merges", []),
             begin=int(field("tokenizer.ggml.bos_token_id", -1)),
             stops=stops,
-            adds_begin=bool(field("tokenizer.ggml.add_bos_token", field("tokenizer.ggml.model") == "llama")),
-            adds_space=bool(field("tokenizer.ggml.add_space_prefix", field("tokenizer.ggml.model") == "llama")),
+            adds_begin=bool(field("tokenizer.ggml.add_bos_token", spaced or cut.startswith("llama"))),
+            adds_space=bool(field("tokenizer.ggml.add_space_prefix", spaced)),
             template=field("tokenizer.chat_template", ""),
         )

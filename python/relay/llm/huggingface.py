@@ -14,6 +14,17 @@ from .formats import FORMATS, Matrix, plain
 from .tokens import Vocabulary
 
 _HALVES: dict[str, Any] = {"positions": "halves"}
+# Names of activations in config.json, and in the program. Those with tanh differ in how they round.
+_ACTIVATIONS = {
+    "silu": "silu", "swish": "silu", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu", "gelu_accurate": "gelu",
+    "gelu": "gelu by erf", "gelu_python": "gelu by erf", "quick_gelu": "gelu by sigmoid", "relu": "relu",
+}  # fmt: skip
+# Where config.json names the activation, and which one it is where it does not.
+_ACTIVATION_KEYS = {"gemma": ("hidden_activation", "gelu_pytorch_tanh"), "gpt2": ("activation_function", "gelu_new")}
+# Kinds with windows that config.json switches on by layer, and the layer from which on it does.
+_WINDOWS = {"mistral": 0, "phi3": 0, "qwen2": 28, "qwen3": 28}
+# Tensors of older files that follow from numbers: angles, masks.
+_DERIVED = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias")
 _GEMMA: dict[str, Any] = {**_HALVES, "activation": "gelu", "norm_results": True}
 # What differs between kinds of models beyond the numbers of config.json.
 _KINDS: dict[str, dict[str, Any]] = {
@@ -69,7 +80,8 @@ class ModelFolder:
         self.kind = str(self.settings.get("model_type"))
         if self.kind not in _KINDS:
             raise UnsupportedModel(f"{path} holds a model of kind {self.kind}; known are {', '.join(sorted(_KINDS))}")
-        self.tensors: dict[str, tuple[str, np.ndarray[Any, Any]]] = {}
+        self.tensors: dict[str, tuple[str, np.ndarray[Any, Any] | None]] = {}
+        self._rotation_factors: np.ndarray[Any, Any] | None = None
         files = sorted(path.glob("*.safetensors"))
         if not files:
             raise ValueError(f"{path} has no .safetensors files")
@@ -103,42 +115,54 @@ class ModelFolder:
                 raise ValueError(f"{self.path / 'config.json'} has no {names[0]}")
             return value
 
+        if s.get("quantization_config"):
+            method = s["quantization_config"].get("quant_method")
+            raise UnsupportedModel(f"{self.path}: weights are quantised by the method {method}, which is not known")
         switches = dict(_KINDS[self.kind])
         width, heads = number("hidden_size", "n_embd"), number("num_attention_heads", "n_head")
         size = number("head_dim", default=width // heads)
-        scaling = s.get("rope_scaling") or {}
-        method = scaling.get("rope_type", scaling.get("type", "default"))
-        if method not in ("default", "linear", "llama3"):
-            raise UnsupportedModel(f"{self.path}: positions are scaled by the method {method}, which is not known")
-        self._llama3 = scaling if method == "llama3" else None
-        # Newer files keep the base with the method of scaling.
+        # Newer files keep all about positions in one object, or in one for each kind of layers.
         parameters = s.get("rope_parameters") or {}
-        layered = parameters.get("full_attention") or parameters
-        base = float(number("rope_theta", default=layered.get("rope_theta", 10000.0)))
-        if layered.get("rope_type", "default") == "llama3":
-            self._llama3 = layered
-        elif layered.get("rope_type", "default") not in ("default", "linear"):
-            raise UnsupportedModel(f"{self.path}: positions are scaled by the method {layered['rope_type']}, which is not known")
+        scaling = s.get("rope_scaling") or parameters.get("full_attention") or parameters
+        method = scaling.get("rope_type", scaling.get("type", "default"))
+        if method not in ("default", "linear", "llama3", "longrope", "su"):
+            raise UnsupportedModel(f"{self.path}: positions are scaled by the method {method}, which is not known")
+        turns = parameters.get("full_attention") or parameters
+        base = float(number("rope_theta", default=turns.get("rope_theta", 10000.0)))
+        context = number("max_position_embeddings", "n_positions")
+        turned = number("partial_rotary_factor", default=scaling.get("partial_rotary_factor", 1.0)) if self.kind == "phi3" else 1.0
+        switches.setdefault("rotated", int(size * turned))
+        if method == "llama3":
+            self._rotation_factors = _llama3_factors(base, switches["rotated"], scaling)
+        if method in ("longrope", "su"):
+            # The shorter factors hold up to the context that the model had at first.
+            first = s.get("original_max_position_embeddings") or scaling["original_max_position_embeddings"]
+            longer = context / first if context > first else float(scaling.get("factor") or 1.0)
+            usual = math.sqrt(1 + math.log(longer) / math.log(first)) if longer > 1 else 1.0
+            switches["turn_scale"] = float(scaling.get("attention_factor") or usual)
+            self._rotation_factors = np.array(scaling["short_factor"], "float32")
+            context = min(context, first)
         if self.kind == "gemma3_text":
             near = parameters.get("sliding_attention", {}).get("rope_theta", 10000.0)
             switches["window_base"] = float(number("rope_local_base_freq", default=near))
-        window = s.get("sliding_window") or 0
-        every = s.get("sliding_window_pattern") or s.get("_sliding_window_pattern")
-        if every and "window_every" in switches:
-            switches["window_every"] = every
-        kinds = s.get("layer_types")
-        if kinds and "window_every" in switches:
-            full = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
-            switches["window_every"] = full[0] + 1 if full else 1 << 30
-        elif "window_every" not in switches and window and s.get("use_sliding_window", True) and self.kind != "gpt2":
-            switches["window_every"] = 1 << 30
+        window = self._windows(switches)
+        # Gemma was trained with the one activation, whatever older files say.
+        key, preset = _ACTIVATION_KEYS.get("gemma" if self.kind.startswith("gemma") else self.kind, ("hidden_act", "silu"))
+        activation = number(key, default=preset)
+        if activation not in _ACTIVATIONS:
+            raise UnsupportedModel(f"{self.path}: the activation {activation} is not known; known are {', '.join(sorted(_ACTIVATIONS))}")
+        switches["activation"] = _ACTIVATIONS[activation]
+        if s.get("scale_attn_by_inverse_layer_idx"):
+            raise UnsupportedModel(f"{self.path}: attention is scaled by the number of the layer, which is not known")
+        if s.get("scale_attn_weights") is False:
+            switches["attention_scale"] = 1.0
         if self.kind.startswith("gemma"):
             switches["embedding_scale"] = math.sqrt(width)
             scalar = s.get("query_pre_attn_scalar")
             if scalar and self.kind != "gemma":
                 switches["attention_scale"] = scalar**-0.5
         return Config(
-            **{"rotated": int(size * number("partial_rotary_factor", default=1.0)), **switches},
+            **switches,
             layers=number("num_hidden_layers", "n_layer"),
             width=width,
             heads=heads,
@@ -146,14 +170,33 @@ class ModelFolder:
             head_size=size,
             hidden=number("intermediate_size", "n_inner", default=4 * width),
             vocabulary=number("vocab_size"),
-            context=number("max_position_embeddings", "n_positions"),
+            context=context,
             epsilon=float(number("rms_norm_eps", "layer_norm_epsilon")),
             base=base,
-            stretch=float(scaling.get("factor", layered.get("factor", 1.0))) if "linear" in (method, layered.get("rope_type")) else 1.0,
+            stretch=float(scaling.get("factor", 1.0)) if method == "linear" else 1.0,
             score_cap=float(s.get("final_logit_softcapping") or 0.0),
             attention_cap=float(s.get("attn_logit_softcapping") or 0.0),
             window=window,
         )
+
+    def _windows(self, switches: dict[str, Any]) -> int:
+        """The positions that layers with windows see, 0 if there are none; `switches` gets which layers these are."""
+        s = self.settings
+        window, kinds = s.get("sliding_window") or 0, s.get("layer_types")
+        if self.kind not in _WINDOWS and "window_every" not in switches:
+            return 0
+        if kinds:
+            wrong = next((kind for kind in kinds if kind not in ("full_attention", "sliding_attention")), None)
+            if wrong is not None:
+                raise UnsupportedModel(f"{self.path}: layers of type {wrong} are not known")
+            switches["window_layers"] = tuple(kind == "sliding_attention" for kind in kinds)
+        elif "window_every" in switches:
+            switches["window_every"] = s.get("sliding_window_pattern") or s.get("_sliding_window_pattern") or switches["window_every"]
+        elif window and s.get("use_sliding_window", not self.kind.startswith("qwen")):
+            switches["window_every"] = 1 << 30
+            if self.kind.startswith("qwen"):
+                switches["window_from"] = s.get("max_window_layers", _WINDOWS[self.kind])
+        return int(window)
 
     # ---- Weights ------------------------------------------------------------------------------------
 
@@ -173,6 +216,8 @@ class ModelFolder:
         if name not in self.tensors:
             raise ValueError(f"{self.path} has no tensor {name}")
         dtype, data = self.tensors[name]
+        if data is None:
+            raise UnsupportedModel(f"{self.path}: tensor {name} is stored as {dtype}; known are {', '.join(_DTYPES)}")
         if data.ndim > 2:
             raise UnsupportedModel(f"{self.path}: tensor {name} has {data.ndim} dimensions; weights have one or two")
         if data.ndim == 2:
@@ -195,15 +240,26 @@ class ModelFolder:
         whole: dict[str, Any] = {place: self._weight(root + name) for name, place in names}
         if "lm_head.weight" in self.tensors and not self.settings.get("tie_word_embeddings", gpt2 or self.kind.startswith("gemma")):
             whole["output"] = self._weight("lm_head.weight")
-        if self._llama3:
-            whole["rotation_factors"] = _llama3_factors(config, self._llama3)
+        if self._rotation_factors is not None:
+            whole["rotation_factors"] = self._rotation_factors
         layers = f"{root}{'h' if gpt2 else 'layers'}."
         found = []
         for i in range(config.layers):
             found.append(self._layer(config, f"{layers}{i}."))
             if not found[-1]:
                 raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
+        self._refuse_others(root, layers, config.layers)
         return whole, found
+
+    def _refuse_others(self, root: str, layers: str, number: int) -> None:
+        """Raises UnsupportedModel for a weight of the layers that no part of the program takes: without it, results would be wrong."""
+        known = {"self_attn.qkv_proj", "attn.c_attn", "mlp.gate_up_proj", *_LAYER, *_LAYER_WITH_RESULTS}
+        for name in self.tensors:
+            index, _, rest = name.removeprefix(layers).partition(".")
+            if not name.startswith(layers) or not index.isdecimal() or int(index) >= number or rest.endswith(_DERIVED):
+                continue
+            if rest.rpartition(".")[0] not in known or rest.rpartition(".")[2] not in ("weight", "bias"):
+                raise UnsupportedModel(f"{self.path}: models of kind {self.kind} have no place for the tensor {name}")
 
     def _layer(self, config: Config, root: str) -> dict[str, Any]:
         parts: dict[str, Any] = {}
@@ -230,6 +286,13 @@ class ModelFolder:
         """Tokens, by tokenizer.json; None if there is no such file."""
         if not (self.path / "tokenizer.json").exists():
             return None
+        try:
+            return self._vocabulary()
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+            message = str(error)
+            raise ValueError(message if str(self.path) in message else f"{self.path}: tokens are not described as they should be: {message}") from None
+
+    def _vocabulary(self) -> Vocabulary:
         described = self._json("tokenizer.json")
         settings = self._json("tokenizer_config.json") if (self.path / "tokenizer_config.json").exists() else {}
         places: dict[str, int] = dict(described.get("model", {}).get("vocab", {})) if isinstance(described.get("model", {}).get("vocab"), dict) else {}
@@ -245,25 +308,30 @@ class ModelFolder:
         generation = self._json("generation_config.json") if (self.path / "generation_config.json").exists() else {}
         stops = generation.get("eos_token_id", self.settings.get("eos_token_id"))
         template = settings.get("chat_template") or ""
+        if isinstance(template, list):  # several by name
+            template = next((str(one["template"]) for one in template if one["name"] == "default"), "")
         if not template and (self.path / "chat_template.jinja").exists():
             template = (self.path / "chat_template.jinja").read_text()
+        begin = place_of("bos_token")
+        if begin < 0 and isinstance(self.settings.get("bos_token_id"), int):
+            begin = self.settings["bos_token_id"]
         return Vocabulary(
             kind="tokenizers",
             cut=str(self.path / "tokenizer.json"),
             tokens=tokens,
-            begin=place_of("bos_token"),
+            begin=begin,
             stops=({stops} if isinstance(stops, int) else set(stops or [])) | ({place_of("eos_token")} - {-1}),
-            adds_begin=bool(settings.get("add_bos_token", False)),
+            adds_begin=settings.get("add_bos_token"),
             template=template if isinstance(template, str) else "",
         )
 
 
-def _llama3_factors(config: Config, scaling: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _llama3_factors(base: float, rotated: int, scaling: dict[str, Any]) -> np.ndarray[Any, Any]:
     """What the frequencies are divided by: slow turns by the factor, quick ones by 1, those between by a mean.
 
     Source: Llama 3.1, "Effective long-context scaling" as its published configuration applies it.
     """
-    frequencies = config.base ** (-np.arange(0, config.rotated, 2) / config.rotated)
+    frequencies = base ** (-np.arange(0, rotated, 2) / rotated)
     turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     share = np.clip((turns - low) / (high - low), 0, 1)
@@ -271,8 +339,8 @@ def _llama3_factors(config: Config, scaling: dict[str, Any]) -> np.ndarray[Any, 
     return divisors.astype(np.float32)
 
 
-def _read_safetensors(path: pathlib.Path) -> dict[str, tuple[str, np.ndarray[Any, Any]]]:
-    """The tensors of a file by name, mapped: bfloat16 as the 16 bits of its numbers, which NumPy has no dtype for."""
+def _read_safetensors(path: pathlib.Path) -> dict[str, tuple[str, np.ndarray[Any, Any] | None]]:
+    """The tensors of a file by name, mapped: bfloat16 as the 16 bits of its numbers, which NumPy has no dtype for; None for other dtypes."""
     size = path.stat().st_size
     if size < 8:
         raise ValueError(f"{path} is no safetensors file: it has {size} bytes")
@@ -282,14 +350,15 @@ def _read_safetensors(path: pathlib.Path) -> dict[str, tuple[str, np.ndarray[Any
         raise ValueError(f"{path} is no safetensors file: its header would have {length} bytes")
     try:
         header = json.loads(bytes(data[8 : 8 + length]))
-        tensors = {}
+        tensors: dict[str, tuple[str, np.ndarray[Any, Any] | None]] = {}
         for name, entry in header.items():
             if name == "__metadata__":
                 continue
             begin, end = (8 + length + int(offset) for offset in entry["data_offsets"])
             dtype, shape = entry["dtype"], tuple(int(extent) for extent in entry["shape"])
-            if dtype not in _DTYPES:
-                continue  # masks and positions that older files hold
+            if not isinstance(dtype, str) or dtype not in _DTYPES:
+                tensors[name] = str(dtype), None  # a mask of an older file, or what is refused where it is wanted
+                continue
             if not 8 + length <= begin <= end <= size or end - begin != math.prod(shape) * _DTYPES[dtype].itemsize:
                 raise ValueError(f"tensor {name} does not lie in the file")
             tensors[name] = dtype, np.asarray(data[begin:end]).view(_DTYPES[dtype]).reshape(shape)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import math
+import operator
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -12,8 +14,8 @@ import numpy as np
 
 from .. import Executable, execution
 from ..module import parse
-from .config import Config
-from .program import Program, arrays_of
+from .config import Config, UnsupportedModel
+from .program import CHOICES, Program, arrays_of
 from .tokens import Vocabulary
 
 _ROWS = 256  # a cache grows by so many positions
@@ -21,6 +23,10 @@ _CHUNK = 512  # tokens of a prompt that are read at a time
 _FEW = 3  # so few tokens are read one after the other, which unpacks no whole matrix
 _LONGER = "def @main(%old: Tensor[(c, {columns}), float32], %new: Tensor[(m, {columns}), float32]) {{ concatenate((%old, %new), axis=0) }}"
 _BURST = 8  # tokens that are written between two looks of the caller
+
+
+class _Refused(Exception):
+    """What a template says of a conversation that it does not take."""
 
 
 class LanguageModel:
@@ -63,7 +69,8 @@ class LanguageModel:
         """The tokens of a text, with the one that begins texts where the model wants it."""
         tokens = list(self.tokenizer.encode(text, add_special_tokens=False).ids)
         assert self.vocabulary is not None
-        return [self.vocabulary.begin, *tokens] if self.vocabulary.adds_begin and tokens[:1] != [self.vocabulary.begin] else tokens
+        begins = self.vocabulary.begins(self.tokenizer)
+        return tokens if tokens[:1] == begins else begins + tokens
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without those that are no text."""
@@ -80,15 +87,20 @@ class LanguageModel:
             raise ImportError("conversations need the package jinja2: pip install relay-lang[llm]") from None
 
         def refuse(message: str) -> None:
-            raise ValueError(f"the template of this model refuses the conversation: {message}")
+            raise _Refused(f"the template of this model refuses the conversation: {message}")
 
         assert self.vocabulary is not None
-        environment = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
         environment.globals["raise_exception"] = refuse
         tokens = self.vocabulary.tokens
         begin = tokens[self.vocabulary.begin] if self.vocabulary.begin >= 0 else ""
         end = tokens[min(self.vocabulary.stops)] if self.vocabulary.stops else ""
-        return str(environment.from_string(template).render(messages=list(messages), add_generation_prompt=True, bos_token=begin, eos_token=end))
+        try:
+            return str(environment.from_string(template).render(messages=list(messages), add_generation_prompt=True, bos_token=begin, eos_token=end))
+        except _Refused as error:
+            raise ValueError(str(error)) from None
+        except Exception as error:  # a template is a program: it may fail in any way
+            raise ValueError(f"the template of this model does not work: {type(error).__name__}: {error}") from None
 
     # ---- Generation ---------------------------------------------------------------------------------
 
@@ -118,6 +130,8 @@ class Generation:
         self.model = model
         self.tokens: list[int] = []
         self.ended = False  # by a token that ends texts
+        if not 0 <= operator.index(seed) < 1 << 64:
+            raise ValueError(f"a seed is a number from 0 to 2^64 - 1, not {seed}")
         self._key: Any = np.array([seed, *[0] * 7, 1 << 63, 0], "uint64")
         self._scores: Any = None
         self._capacity = 0
@@ -133,12 +147,20 @@ class Generation:
 
     def read(self, prompt: str | Sequence[int]) -> None:
         """Takes in a text, or tokens. ValueError for an empty one and for what exceeds the model's context."""
-        tokens = self.model.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
+        self._read(self._tokens_of(prompt))
+
+    def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
+        """The tokens of a prompt; ValueError for an empty one and for a token that is none."""
+        tokens = self.model.encode(prompt) if isinstance(prompt, str) else [operator.index(token) for token in prompt]
         if not tokens:
             raise ValueError("there is nothing to read: the prompt is empty")
-        wrong = next((token for token in tokens if not 0 <= token < self.model.config.vocabulary), None)
+        most = self.model.config.vocabulary - 1
+        wrong = next((token for token in tokens if not 0 <= token <= most), None)
         if wrong is not None:
-            raise ValueError(f"token {wrong} is not below {self.model.config.vocabulary}, the number of tokens")
+            raise ValueError(f"the tokens of this model are the numbers from 0 to {most}; {wrong} is none")
+        return tokens
+
+    def _read(self, tokens: list[int]) -> None:
         self._make_room(len(self.tokens) + len(tokens))
         self.ended = False
         if len(tokens) <= _FEW:
@@ -154,13 +176,14 @@ class Generation:
 
     def become(self, prompt: str | Sequence[int]) -> None:
         """Makes this the whole text; what it begins with and was read before is not read again."""
-        tokens = self.model.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
+        tokens = self._tokens_of(prompt)
+        self._make_room(len(tokens))
         same = 0
         while same < min(len(tokens) - 1, len(self.tokens)) and tokens[same] == self.tokens[same]:
             same += 1
         # Rows of the caches behind the text are not seen.
         del self.tokens[same:]
-        self.read(tokens[same:])
+        self._read(tokens[same:])
 
     def write(self, max_tokens: int = 128, temperature: float = 0.0, top_k: int = 40, top_p: float = 0.95) -> list[int]:
         """Up to so many tokens more, fewer if one of them ends the text or the context is full.
@@ -170,7 +193,8 @@ class Generation:
         """
         if self._scores is None:
             raise ValueError("nothing was read yet: a text begins with a prompt")
-        if temperature < 0 or not 0 < top_p <= 1 or top_k < 1:
+        max_tokens, top_k = operator.index(max_tokens), operator.index(top_k)
+        if not 0 <= temperature < math.inf or not 0 < top_p <= 1 or top_k < 1:
             raise ValueError("temperature must be 0 or more, top_p above 0 and at most 1, top_k 1 or more")
         count = min(max_tokens, self.model.config.context - len(self.tokens))
         if self.ended or count <= 0:
@@ -190,7 +214,7 @@ class Generation:
         stops = np.array(sorted(vocabulary.stops) if vocabulary is not None and vocabulary.stops else [-1], "int32")
         made, number, self._scores, self._key, self._caches = write(
             self._scores, len(self.tokens), np.zeros(count, "int32"), 0, count, np.array(given or [0], "int32"), len(given), stops, self._key,
-            float(temperature), int(top_k), float(top_p), self._slots, self._caches, self.model.weights,
+            float(temperature), min(top_k, CHOICES), float(top_p), self._slots, self._caches, self.model.weights,
         )  # fmt: skip
         new = [int(token) for token in np.array(made)[: int(number)]]
         self.tokens += new
@@ -251,8 +275,9 @@ class Conversation:
 
     def say(self, message: str, max_tokens: int = 512, temperature: float = 0.7, top_k: int = 40, top_p: float = 0.95) -> Iterator[str]:
         """The answer to a message, in pieces as they come. What was said before it is stopped stays in the conversation."""
-        self.messages.append({"role": "user", "content": message})
-        self._text.become(self.model.conversation(self.messages))
+        asked = {"role": "user", "content": message}
+        self._text.become(self.model.conversation([*self.messages, asked]))
+        self.messages.append(asked)
         answer = ""
         try:
             for piece in self._text.stream(max_tokens, temperature, top_k, top_p):
@@ -273,10 +298,19 @@ def load(path: str | os.PathLike[str], threads: int = 0) -> LanguageModel:
         from .huggingface import ModelFolder
 
         folder = ModelFolder(place)
-        config = folder.config()
-        return LanguageModel(config, *folder.weights(config), folder.vocabulary(), threads)
+        return _model_of(folder, place, threads)
     from .gguf import GGUFModel
 
-    file = GGUFModel(place)
+    return _model_of(GGUFModel(place), place, threads)
+
+
+def _model_of(file: Any, place: pathlib.Path, threads: int) -> LanguageModel:
+    """The model of a file or a folder; what is wrong with it says where it lies."""
     config = file.config()
-    return LanguageModel(config, *file.weights(config), file.vocabulary(), threads)
+    whole, layers = file.weights(config)
+    vocabulary = file.vocabulary()
+    try:
+        return LanguageModel(config, whole, layers, vocabulary, threads)
+    except ValueError as error:
+        kind = UnsupportedModel if isinstance(error, UnsupportedModel) else ValueError
+        raise kind(f"{place}: {error}") from None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .config import Config
+from .config import ACTIVATIONS, Config, UnsupportedModel
 from .formats import Matrix
 
 CHOICES = 128  # one of so many tokens, those of the highest scores, is drawn
@@ -51,7 +51,7 @@ def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_weights(config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> None:
-    """Raises ValueError for a weight that is missing or has other extents than the numbers of the model say."""
+    """Raises ValueError for a weight that is missing or has other extents than the numbers of the model say, UnsupportedModel for one too many."""
     c = config
     queries, keys = c.heads * c.head_size, c.kv_heads * c.head_size
     of_layer: dict[str, tuple[int, ...]] = {
@@ -77,10 +77,12 @@ def check_weights(config: Config, whole: Mapping[str, Any], layers: Sequence[Map
                 raise ValueError(f"{what} has no weight {name}")
         for name, weight in found.items():
             expected = wanted.get(name, optional.get(name))
-            if expected is None and name.endswith("_bias"):
-                expected = wanted.get(name.removesuffix("_bias"), (0,))[:1]
+            if expected is None and name.endswith("_bias") and not name.endswith("norm_bias"):
+                expected = wanted.get(name.removesuffix("_bias"), ())[:1] or None
+            if expected is None:
+                raise UnsupportedModel(f"{what} has a weight {name}, for which models of its kind have no place")
             extents = (weight.n, weight.k) if isinstance(weight, Matrix) else weight.shape
-            if expected is not None and extents != expected:
+            if extents != expected:
                 raise ValueError(f"the weight {name} of {what} has the extents {extents}, not {expected}")
 
 
@@ -238,10 +240,7 @@ class Program:
             return times("%n", part) if part in layer else f"strided_slice(%both, {halves[part]}, axes=[1])"
 
         lines.append(f"  let %wide = {wide('gate' if c.gated else 'up')};")
-        if c.activation == "silu":
-            lines.append("  let %active = %wide * sigmoid(%wide);")
-        else:
-            lines.append("  let %active = 0.5f * %wide * (1f + tanh(0.7978845608f * (%wide + 0.044715f * %wide * %wide * %wide)));")
+        lines.append(f"  let %active = {ACTIVATIONS[c.activation]};")
         if c.gated:
             lines.append(f"  let %active = %active * ({wide('up')});")
         network = times("%active", "down")
@@ -280,7 +279,7 @@ class Program:
         lines.append('  let %reach = expand_dims(cast(%at, dtype="float32"), axis=1);')
         half = max(c.rotated // 2, 1)
         for kind, base in (("angles", c.base), ("near_angles", c.window_base)):
-            if kind == "near_angles" and not (c.window_every and c.window_base):
+            if kind == "near_angles" and not (c.has_windows and c.window_base):
                 continue
             if c.rotated:
                 frequencies = f"power({base!r}f, {-2.0 / c.rotated!r}f * arange(0f, {half}f, 1f, dtype=\"float32\"))"
@@ -291,10 +290,11 @@ class Program:
                 lines.append(f"  let %turns = %reach * expand_dims({frequencies}, axis=0);")
             else:
                 lines.append("  let %turns = %reach;")
-            lines.append(f"  let %{kind} = (cos(%turns), sin(%turns));")
+            scale = f" * {c.turn_scale!r}f" if c.turn_scale != 1 else ""
+            lines.append(f"  let %{kind} = (cos(%turns){scale}, sin(%turns){scale});")
         lines.append("  let %behind = expand_dims(%at, axis=1) - expand_dims(%slots, axis=0);")
         lines.append("  let %seen = greater_equal(%behind, 0);")
-        if c.window_every:
+        if c.has_windows:
             lines.append(f"  let %near = logical_and(%seen, less(%behind, {c.window}));")
         for i in range(c.layers):
             near = c.has_window(i)

@@ -39,12 +39,27 @@ class Vocabulary:
     merges: Sequence[str] = ()
     begin: int = -1
     stops: set[int] = field(default_factory=set)
-    adds_begin: bool = False
+    adds_begin: bool | None = False  # None: as the tokenizer's file says
     adds_space: bool = False
     template: str = ""
 
+    def begins(self, tokenizer: Any) -> list[int]:
+        """The tokens that stand before each text."""
+        adds = self.adds_begin
+        if adds is None:
+            adds = tokenizer.encode("", add_special_tokens=True).ids[:1] == [self.begin]
+        return [self.begin] if adds and self.begin >= 0 else []
+
     def tokenizer(self) -> Any:
-        """A `tokenizers.Tokenizer`."""
+        """A `tokenizers.Tokenizer`. Raises ValueError where the rules of the file contradict themselves."""
+        try:
+            return self._tokenizer()
+        except (UnsupportedModel, ImportError):
+            raise
+        except Exception as error:  # the library has no type of its own
+            raise ValueError(f"the vocabulary of the model is damaged: {error}") from None
+
+    def _tokenizer(self) -> Any:
         try:
             library: Any = importlib.import_module("tokenizers")
         except ImportError:
