@@ -487,6 +487,41 @@ def test_files_of_llama_3_begin_texts(tmp_path):
         assert GGUFModel(path).vocabulary().adds_begin is expected
 
 
+def test_tokens_that_a_model_does_not_have_neither_begin_nor_end_texts(tmp_path):
+    path = tmp_path / "model.gguf"
+    none = 2**32 - 1  # what files hold for "none"
+    path.write_bytes(models.gguf({**FIELDS, "tokenizer.ggml.eos_token_id": none, "tokenizer.ggml.eot_token_id": 5, "tokenizer.ggml.bos_token_id": none}, {}))
+    vocabulary = GGUFModel(path).vocabulary()
+    assert vocabulary.begin == -1 and vocabulary.stops == {5}
+    folder = folder_of("llama", tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "bos_token_id": 10**6, "eos_token_id": [2**40, 7]}))
+    (folder / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0}}}')
+    loaded = llm.load(folder)
+    assert loaded.vocabulary.begin == -1 and loaded.vocabulary.stops == {7}
+    text = loaded.start()
+    text.read([1])
+    assert len(text.write(2)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "stretch"),
+    [({"factor": 4.0}, 4.0), ({"factor": 0.0}, 1.0), ({"type": "none", "factor": 4.0}, 1.0), ({"scale_linear": 2.0}, 2.0), ({}, 1.0)],
+)
+def test_positions_of_gguf_are_stretched_without_a_word(fields, stretch, tmp_path):
+    keys = {"factor": "scaling.factor", "type": "scaling.type", "scale_linear": "scale_linear"}
+    path = tmp_path / "model.gguf"
+    path.write_bytes(models.gguf({**FIELDS, **{f"llama.rope.{keys[name]}": value for name, value in fields.items()}}, {}))
+    assert GGUFModel(path).config().stretch == stretch
+
+
+def test_texts_that_are_no_unicode_are_refused(model):
+    other = llm.LanguageModel.__new__(llm.LanguageModel)
+    other.vocabulary, other._tokenizer = Vocabulary("tokenizers", "", []), Letters(False)
+    with pytest.raises(ValueError, match="a character that is none in UTF-8, at place 1"):
+        other.encode("a\ud800")
+
+
 @pytest.mark.parametrize("text", ["[]", '{"model": 3}', '{"added_tokens": [{}]}', '{"added_tokens": [{"content": "a", "id": -7}]}'])
 def test_tokenizers_that_are_damaged(text, tmp_path):
     folder = folder_of("llama", tmp_path / "model")

@@ -99,7 +99,9 @@ class GGUFModel(GGUFContainer):
         if isinstance(heads, list):
             raise UnsupportedModel(f"{self.path}: layers have different numbers of heads")
         size = number("attention.key_length", width // heads)
-        scaling = number("rope.scaling.type", "none")
+        # A file that names no method may still stretch positions, older ones under another key.
+        scaling = number("rope.scaling.type", "linear")
+        stretch = float(number("rope.scaling.factor", number("rope.scale_linear", 1.0))) or 1.0
         if scaling not in ("none", "linear", "longrope"):
             raise UnsupportedModel(f"{self.path}: positions are scaled by the method {scaling}, which is not known")
         if kind == "gpt2":
@@ -129,7 +131,7 @@ class GGUFModel(GGUFContainer):
             context=context,
             epsilon=float(number(epsilon)),
             base=float(number("rope.freq_base", 10000.0)),
-            stretch=float(number("rope.scaling.factor", 1.0)) if scaling == "linear" else 1.0,
+            stretch=stretch if scaling == "linear" else 1.0,
             score_cap=float(number("final_logit_softcapping", 0.0)),
             attention_cap=float(number("attn_logit_softcapping", 0.0)),
             window=window,
@@ -193,16 +195,22 @@ class GGUFModel(GGUFContainer):
         field = self.field
         spaced = field("tokenizer.ggml.model") == "llama"
         cut = str(field("tokenizer.ggml.pre", "default"))
-        stops = {int(field(name, -1)) for name in ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")} - {-1}
+        tokens = field("tokenizer.ggml.tokens")
+
+        def place_of(name: str) -> int:
+            """The place of a token, -1 for none: files write some number beyond the tokens for it."""
+            place = int(field(f"tokenizer.ggml.{name}_token_id", -1))
+            return place if place < len(tokens) else -1
+
         return Vocabulary(
             kind=field("tokenizer.ggml.model"),
             cut=cut,
-            tokens=field("tokenizer.ggml.tokens"),
+            tokens=tokens,
             kinds=field("tokenizer.ggml.token_type", []),
             scores=field("tokenizer.ggml.scores", []),
             merges=field("tokenizer.ggml.merges", []),
-            begin=int(field("tokenizer.ggml.bos_token_id", -1)),
-            stops=stops,
+            begin=place_of("bos"),
+            stops={place_of("eos"), place_of("eot")} - {-1},
             adds_begin=bool(field("tokenizer.ggml.add_bos_token", spaced or cut.startswith("llama"))),
             adds_space=bool(field("tokenizer.ggml.add_space_prefix", spaced)),
             template=field("tokenizer.chat_template", ""),

@@ -305,22 +305,26 @@ class ModelFolder:
             token = settings.get(name)
             return places.get(str(token.get("content") if isinstance(token, dict) else token), -1)
 
+        begin = place_of("bos_token")
+        if begin < 0 and isinstance(self.settings.get("bos_token_id"), int):
+            begin = self.settings["bos_token_id"]
+        # Configurations may name tokens that the model does not have.
+        most = max(len(tokens), self.settings["vocab_size"])
+        begin = begin if begin < most else -1
         generation = self._json("generation_config.json") if (self.path / "generation_config.json").exists() else {}
         stops = generation.get("eos_token_id", self.settings.get("eos_token_id"))
+        ends = [*(stops if isinstance(stops, list) else [-1 if stops is None else stops]), place_of("eos_token")]
         template = settings.get("chat_template") or ""
         if isinstance(template, list):  # several by name
             template = next((str(one["template"]) for one in template if one["name"] == "default"), "")
         if not template and (self.path / "chat_template.jinja").exists():
             template = (self.path / "chat_template.jinja").read_text()
-        begin = place_of("bos_token")
-        if begin < 0 and isinstance(self.settings.get("bos_token_id"), int):
-            begin = self.settings["bos_token_id"]
         return Vocabulary(
             kind="tokenizers",
             cut=str(self.path / "tokenizer.json"),
             tokens=tokens,
             begin=begin,
-            stops=({stops} if isinstance(stops, int) else set(stops or [])) | ({place_of("eos_token")} - {-1}),
+            stops={stop for stop in ends if 0 <= stop < most},
             adds_begin=settings.get("add_bos_token"),
             template=template if isinstance(template, str) else "",
         )

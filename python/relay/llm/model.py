@@ -67,6 +67,10 @@ class LanguageModel:
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, with the one that begins texts where the model wants it."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"the text has a character that is none in UTF-8, at place {error.start}") from None
         tokens = list(self.tokenizer.encode(text, add_special_tokens=False).ids)
         assert self.vocabulary is not None
         begins = self.vocabulary.begins(self.tokenizer)
@@ -93,8 +97,11 @@ class LanguageModel:
         environment = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
         environment.globals["raise_exception"] = refuse
         tokens = self.vocabulary.tokens
-        begin = tokens[self.vocabulary.begin] if self.vocabulary.begin >= 0 else ""
-        end = tokens[min(self.vocabulary.stops)] if self.vocabulary.stops else ""
+
+        def text_of(places: list[int]) -> str:
+            return next((tokens[place] for place in places if 0 <= place < len(tokens)), "")
+
+        begin, end = text_of([self.vocabulary.begin]), text_of(sorted(self.vocabulary.stops))
         try:
             return str(environment.from_string(template).render(messages=list(messages), add_generation_prompt=True, bos_token=begin, eos_token=end))
         except _Refused as error:
