@@ -262,6 +262,8 @@ def test_configurations_that_no_model_has(key, value, message, tmp_path):
         ("qwen2", "layer_types", ["sliding_attention"] * 3, "layers have windows whose size is not said"),
         ("qwen2", "layer_types", ["linear_attention"] * 3, "layers of type linear_attention are not known"),
         ("gpt2", "scale_attn_by_inverse_layer_idx", True, "attention is scaled by the number of the layer"),
+        ("phi3", "num_key_value_heads", 1, r"model: a matrix of 128 rows is not one of 64 \+ 16 \+ 16"),
+        ("phi3", "intermediate_size", 90, r"model: a matrix of 192 rows is not one of 90 \+ 90"),
         ("phi3, long", "rope_parameters", {"rope_type": "longrope", "short_factor": [1.0]}, r"rotation_factors of the model has the extents \(1,\), not \(8,\)"),
     ],
 )

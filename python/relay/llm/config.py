@@ -80,6 +80,11 @@ class Config:
             raise ValueError("base and stretch of positions are above 0")
 
     @property
+    def qkv(self) -> tuple[int, int, int]:
+        """The numbers of queries, keys and values of a position."""
+        return self.heads * self.head_size, self.kv_heads * self.head_size, self.kv_heads * self.head_size
+
+    @property
     def scale(self) -> float:
         return self.attention_scale or self.head_size**-0.5
 

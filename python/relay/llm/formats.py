@@ -223,9 +223,12 @@ class Matrix:
         arrays = tuple(np.concatenate(parts) for parts in zip(*(matrix.arrays for matrix in all_of)))
         return Matrix(self.form, sum(matrix.n for matrix in all_of), self.k, arrays)
 
-    def rows(self, begin: int, end: int) -> Matrix:
-        """Some of the rows, not copied."""
-        return Matrix(self.form, end - begin, self.k, tuple(part[begin:end] for part in self.arrays))
+    def parted(self, *sizes: int) -> list[Matrix]:
+        """So many of the rows, then so many, …, not copied. Raises ValueError if these are not all of them."""
+        if sum(sizes) != self.n:
+            raise ValueError(f"a matrix of {self.n} rows is not one of {' + '.join(map(str, sizes))}")
+        ends = np.cumsum([0, *sizes]).tolist()
+        return [Matrix(self.form, end - begin, self.k, tuple(part[begin:end] for part in self.arrays)) for begin, end in zip(ends, ends[1:])]
 
     @property
     def type(self) -> str:

@@ -169,18 +169,15 @@ class GGUFModel(GGUFContainer):
                     parts[place + suffix] = self.weight(full)
         joined = f"blk.{index}.attn_qkv"
         if joined + ".weight" in self.tensors:
-            ends = np.cumsum([0, config.heads, config.kv_heads, config.kv_heads]) * config.head_size
             matrix = self.weight(joined + ".weight")
             bias = self.weight(joined + ".bias") if joined + ".bias" in self.tensors else None
             if not isinstance(matrix, Matrix) or isinstance(bias, Matrix):
                 raise ValueError(f"{self.path}: {joined} has wrong dimensions")
-            for i, part in enumerate("qkv"):
-                parts[part] = matrix.rows(int(ends[i]), int(ends[i + 1]))
-                if bias is not None:
-                    parts[part + "_bias"] = np.array(bias[int(ends[i]) : int(ends[i + 1])])
+            parts.update(zip("qkv", matrix.parted(*config.qkv)))
+            if bias is not None:
+                parts.update(zip(("q_bias", "k_bias", "v_bias"), np.split(bias, np.cumsum(config.qkv)[:2])))
         if config.gated and "gate" not in parts and isinstance(parts.get("up"), Matrix):
-            both = parts["up"]
-            parts["gate"], parts["up"] = both.rows(0, config.hidden), both.rows(config.hidden, 2 * config.hidden)
+            parts["gate"], parts["up"] = parts["up"].parted(config.hidden, config.hidden)
         return parts
 
     def vocabulary(self) -> Vocabulary:

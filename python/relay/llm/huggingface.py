@@ -269,15 +269,12 @@ class ModelFolder:
                     parts[place + suffix] = self._weight(root + name + end)
         for name in ("self_attn.qkv_proj", "attn.c_attn"):
             if root + name + ".weight" in self.tensors:
-                matrix = self._matrix(root + name + ".weight")
-                ends = [int(end) for end in np.cumsum([0, config.heads, config.kv_heads, config.kv_heads]) * config.head_size]
-                for i, part in enumerate("qkv"):
-                    parts[part] = matrix.rows(ends[i], ends[i + 1])
-                    if root + name + ".bias" in self.tensors:
-                        parts[part + "_bias"] = np.array(self._vector(root + name + ".bias")[ends[i] : ends[i + 1]])
+                parts.update(zip("qkv", self._matrix(root + name + ".weight").parted(*config.qkv)))
+                if root + name + ".bias" in self.tensors:
+                    bias = self._vector(root + name + ".bias")
+                    parts.update(zip(("q_bias", "k_bias", "v_bias"), np.split(bias, np.cumsum(config.qkv)[:2])))
         if root + "mlp.gate_up_proj.weight" in self.tensors:
-            both = self._matrix(root + "mlp.gate_up_proj.weight")
-            parts["gate"], parts["up"] = both.rows(0, config.hidden), both.rows(config.hidden, 2 * config.hidden)
+            parts["gate"], parts["up"] = self._matrix(root + "mlp.gate_up_proj.weight").parted(config.hidden, config.hidden)
         return parts
 
     # ---- Texts --------------------------------------------------------------------------------------

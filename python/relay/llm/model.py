@@ -313,11 +313,12 @@ def load(path: str | os.PathLike[str], threads: int = 0) -> LanguageModel:
 
 def _model_of(file: Any, place: pathlib.Path, threads: int) -> LanguageModel:
     """The model of a file or a folder; what is wrong with it says where it lies."""
-    config = file.config()
-    whole, layers = file.weights(config)
-    vocabulary = file.vocabulary()
     try:
-        return LanguageModel(config, whole, layers, vocabulary, threads)
+        config = file.config()
+        whole, layers = file.weights(config)
+        return LanguageModel(config, whole, layers, file.vocabulary(), threads)
     except ValueError as error:
+        if str(place) in str(error):
+            raise
         kind = UnsupportedModel if isinstance(error, UnsupportedModel) else ValueError
         raise kind(f"{place}: {error}") from None

@@ -53,7 +53,7 @@ def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
 def check_weights(config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> None:
     """Raises ValueError for a weight that is missing or has other extents than the numbers of the model say, UnsupportedModel for one too many."""
     c = config
-    queries, keys = c.heads * c.head_size, c.kv_heads * c.head_size
+    queries, keys, _ = c.qkv
     of_layer: dict[str, tuple[int, ...]] = {
         "attention_norm": (c.width,), "q": (queries, c.width), "k": (keys, c.width), "v": (keys, c.width), "o": (c.width, queries),
         "network_norm": (c.width,), "up": (c.hidden, c.width), "down": (c.width, c.hidden),
