@@ -572,3 +572,29 @@ def test_a_named_template_of_several(tmp_path):
     templates = [{"name": "tools", "template": "t"}, {"name": "default", "template": "d"}]
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
     assert llm.load(folder).vocabulary.template == "d"
+
+
+def test_pieces_go_on_where_the_text_ends(model, monkeypatch):
+    monkeypatch.setattr(llm.LanguageModel, "decode", lambda self, tokens: " ".join(map(str, tokens)))
+    text = model.start()
+    text.read([1, 2, 3, 4, 5, 6])
+    pieces = list(text.stream(20))
+    assert "".join(pieces) == "".join(f" {token}" for token in text.tokens[6:]) and len(pieces) == 3
+    text = model.start()
+    text.read([1, 2])
+    assert "".join(text.stream(3)).split() == [str(token) for token in text.tokens[2:]] and len(text.tokens) == 5
+    assert list(text.stream(0)) == []
+
+
+def test_tokens_of_control_are_no_text_and_those_of_users_are():
+    pytest.importorskip("tokenizers")
+    for kind, tokens in [("gpt2", ["a", "b", "<end>", "\n\n"]), ("llama", ["a", "b", "<end>", "\n\n"])]:
+        made = Vocabulary(kind, "default", tokens, kinds=[1, 1, 3, 4], scores=[0.0] * 4).tokenizer()
+        assert made.encode("a\n\nb<end>").ids == [0, 3, 1, 2]
+        assert made.decode([0, 3, 1, 2], skip_special_tokens=True) == "a\n\nb"
+
+
+def test_one_long_token_has_few_ways_to_be_made():
+    long = "a" * 3_000_000
+    made = Vocabulary("llama", "default", ["a", "aa", long], scores=[0.0, -1.0, -2.0])
+    assert made._merges_by_score({"a": 0, "aa": 1, long: 2}) == [("a", "a")]

@@ -22,6 +22,7 @@ _ROWS = 256  # a cache grows by so many positions
 _CHUNK = 512  # tokens of a prompt that are read at a time
 _FEW = 3  # so few tokens are read one after the other, which unpacks no whole matrix
 _LONGER = "def @main(%old: Tensor[(c, {columns}), float32], %new: Tensor[(m, {columns}), float32]) {{ concatenate((%old, %new), axis=0) }}"
+_BEFORE = 4  # tokens that show how a text goes on
 _BURST = 8  # tokens that are written between two looks of the caller
 
 
@@ -229,8 +230,10 @@ class Generation:
 
     def stream(self, max_tokens: int = 128, temperature: float = 0.0, top_k: int = 40, top_p: float = 0.95) -> Iterator[str]:
         """The text as it is written, in pieces of whole characters."""
-        written: list[int] = []
-        shown = ""
+        # The first piece of some vocabularies has a space only if something stands before it.
+        written = self.tokens[-_BEFORE:]
+        shown = self.model.decode(written).rstrip("\ufffd")
+        max_tokens = operator.index(max_tokens) + len(written)
         while len(written) < max_tokens:
             new = self.write(min(_BURST, max_tokens - len(written)), temperature, top_k, top_p)
             written += new

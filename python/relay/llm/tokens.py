@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -88,15 +89,21 @@ class Vocabulary:
             result.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *strip])
         else:
             raise UnsupportedModel(f"the vocabulary is of kind {self.kind!r}; known are gpt2 and llama")
-        special = [t for t, kind in zip(self.tokens, self.kinds) if kind in (_CONTROL, _USER_DEFINED)]
-        result.add_special_tokens([library.AddedToken(token, special=True, normalized=False) for token in special])
+
+        def whole(kind: int) -> list[Any]:
+            return [library.AddedToken(token, special=kind == _CONTROL, normalized=False) for token, its in zip(self.tokens, self.kinds) if its == kind]
+
+        # Tokens that a user defined are text, as blank lines of Gemma are; those of control are none.
+        result.add_special_tokens(whole(_CONTROL))
+        result.add_tokens(whole(_USER_DEFINED))
         return result
 
     def _merges_by_score(self, places: dict[str, int]) -> list[tuple[str, str]]:
         """Every way to make a token of two others, that with the highest score first."""
         found = []
+        lengths = sorted({len(token) for token in places})  # one long token has few ways
         for token, place in places.items():
-            for cut in range(1, len(token)):
+            for cut in lengths[: bisect.bisect_left(lengths, len(token))]:
                 left, right = token[:cut], token[cut:]
                 if left in places and right in places:
                     found.append((-self.scores[place], place, cut, left, right))
