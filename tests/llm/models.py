@@ -1,10 +1,13 @@
 """Small models of each known kind, whose weights follow from a seed: what recording and testing share."""
 
 import json
+import pathlib
 import struct
 
 import numpy as np
 
+PLACE = pathlib.Path(__file__).resolve().parent / "recorded.json"
+RECORDED = json.loads(PLACE.read_text()) if PLACE.exists() else {}
 VOCABULARY, TOKENS = 199, 24
 SMALL = {
     "vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
@@ -64,6 +67,14 @@ def write_safetensors(path, arrays, dtype="F32"):
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
+def folder_of(name, path, dtype="F32"):
+    recorded = RECORDED["models"][name]
+    path.mkdir(exist_ok=True)
+    (path / "config.json").write_text(json.dumps(recorded["config"]))
+    write_safetensors(path / "model.safetensors", weights(recorded["shapes"]), dtype)
+    return path
+
+
 # ---- GGUF -------------------------------------------------------------------------------------------------------------------------------
 
 _KINDS = {bool: 7, int: 4, float: 6, str: 8}
@@ -96,3 +107,35 @@ def gguf(fields, tensors):
         at += len(raw)
         parts.append(raw)
     return out + bytes(-len(out) % 32) + b"".join(parts)
+
+
+FIELDS = {
+    "general.architecture": "llama", "llama.block_count": 3, "llama.embedding_length": 64, "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2, "llama.feed_forward_length": 96, "llama.context_length": 128,
+    "llama.attention.layer_norm_rms_epsilon": 1e-6, "tokenizer.ggml.model": "gpt2",
+    "tokenizer.ggml.tokens": [f"<{i}>" for i in range(VOCABULARY)], "tokenizer.ggml.eos_token_id": 7,
+}  # fmt: skip
+
+
+def pairs(array, heads):
+    """Rows of halves of heads become rows of pairs, as files of the architecture llama hold them."""
+    return array.reshape(heads, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+
+
+def llama_tensors():
+    values = weights(RECORDED["models"]["llama"]["shapes"])
+    names = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+    parts = {
+        "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+        "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+        "mlp.down_proj": "ffn_down",
+    }  # fmt: skip
+    for i in range(3):
+        names.update({f"model.layers.{i}.{ours}": f"blk.{i}.{theirs}" for ours, theirs in parts.items()})
+    tensors = {}
+    for name, array in values.items():
+        place = names[name.removesuffix(".weight")]
+        if place.endswith(("attn_q", "attn_k")):
+            array = pairs(array, 4 if place.endswith("q") else 2)
+        tensors[place + ".weight"] = ("F32", array.shape, array.astype("<f4").tobytes())
+    return tensors

@@ -238,7 +238,7 @@ class ModelFolder:
             else [("embed_tokens.weight", "embedding"), ("norm.weight", "norm")]
         )
         whole: dict[str, Any] = {place: self._weight(root + name) for name, place in names}
-        if "lm_head.weight" in self.tensors and not self.settings.get("tie_word_embeddings", gpt2 or self.kind.startswith("gemma")):
+        if not self.settings.get("tie_word_embeddings", gpt2 or self.kind.startswith("gemma")):
             whole["output"] = self._weight("lm_head.weight")
         if self._rotation_factors is not None:
             whole["rotation_factors"] = self._rotation_factors
