@@ -3,7 +3,7 @@
 Override `visit_call`, `visit_function`, …; call `self.visit` for what is inside, and `super().visit_call(call)` for what the base class
 does. Each node is visited once, and its result remembered, so that what is shared stays shared.
 
-Programs may be a million nodes deep. From a depth of 64 on, a visitor or mutator visits dataflow (calls, tuples, projections,
+Programs may be a million nodes deep. From a depth of 400 on, a visitor or mutator visits dataflow (calls, tuples, projections,
 references) from the operands up: then a `visit_call` finds its operands visited. Let chains are walked in order without recursion as
 long as `visit_let` is not overridden; where it is, this thread may recurse as deep as the chain needs (from Python 3.11) until `visit`
 returns. The recursion limit of Python stays as it is, and so does what other threads may do.
@@ -64,7 +64,9 @@ _METHODS = {
     Var: "visit_var",
 }
 _DATAFLOW = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
-_DEEP = 64
+_DEEP = 400
+# Levels that room is made for at once.
+_ROOM = 64
 # Frames of a level in a recursion through a method that is overridden: visit, the method, that of the base class, and some to spare.
 _FRAMES = 12
 # Levels that a recursion may have: twice what program text may be nested.
@@ -87,6 +89,8 @@ def rewrite(expr: Expr, fn: Callable[[Expr], Expr | TupleWrapper | None]) -> Exp
 class ExprFunctor:
     """Dispatches on the kind of an expression. Each `visit_…` raises NotImplementedError until it is overridden."""
 
+    # True if a script's own `visit` is to see each use of a node, and its results count, as where methods recurse.
+    _own_visit = False
     # True if deep dataflow is visited from the operands up.
     _expands = False
     _depth = 0
@@ -95,9 +99,15 @@ class ExprFunctor:
     _raised = 0
     # The node whose operands have all been visited, while it is visited from below.
     _below: Expr | None = None
+    # The node that an overridden `visit` gets from below.
+    _turn: Expr | None = None
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, Any] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._own_visit = getattr(cls.visit, "__module__", None) != __name__
 
     def visit(self, expr: Expr) -> Any:
         """The result of the method for the expression's kind, remembered from the first visit."""
@@ -105,10 +115,10 @@ class ExprFunctor:
         if expr in memo:
             return memo[expr]
         depth = self._depth
-        if depth >= _DEEP and self._expands and not self._is_deep_let(expr):
+        if depth >= _DEEP and self._expands and expr is not self._turn and not self._is_deep_let(expr):
             return self._visit_from_below(expr)
         self._depth = depth + 1
-        if depth % _DEEP == _DEEP - 1:
+        if depth % _ROOM == _ROOM - 1:
             self._make_room()
         try:
             result = self._dispatch(expr)
@@ -119,7 +129,7 @@ class ExprFunctor:
         memo[expr] = result
         return result
 
-    def _make_room(self, levels: int = _DEEP) -> None:
+    def _make_room(self, levels: int = _ROOM) -> None:
         """Lets this thread recurse through some more levels."""
         if self._depth > _MOST_LEVELS + self._lets:
             raise RelayError(f"an expression is nested deeper than {_MOST_LEVELS} levels, which is the limit of {type(self).__name__}.visit")
@@ -149,7 +159,7 @@ class ExprFunctor:
         kinds: dict[type[Expr], tuple[Callable[[Expr], Any], bool]] = {}
         depth = self._depth
         self._depth = depth + 1
-        if depth % _DEEP == _DEEP - 1:
+        if depth % _ROOM == _ROOM - 1:
             self._make_room()
         try:
             for node in _core.pending(as_expr(expr), memo):
@@ -159,10 +169,14 @@ class ExprFunctor:
                         kinds[kind] = getattr(self, _METHODS[kind]), kind in _DATAFLOW
                     method, dataflow = kinds[kind]
                     self._below = node if dataflow else None
-                    memo[node] = method(node)
+                    if self._own_visit:
+                        self._turn = node
+                        memo.setdefault(node, self.visit(node))
+                    else:
+                        memo[node] = method(node)
         finally:
             self._depth = depth
-            self._below = None
+            self._below = self._turn = None
             if depth == 0 and self._raised:
                 self._take_room_back()
         return memo[expr]
@@ -242,12 +256,12 @@ class ExprVisitor(ExprFunctor):
         return type(self).visit_let is not ExprVisitor.visit_let
 
     def _visit_operands(self, expr: Expr) -> None:
-        if expr is self._below:
+        if expr is self._below and not self._own_visit:
             return
         visit = self.visit
         memo = self.memo_map
         for operand in expr.operands:
-            if operand not in memo:
+            if self._own_visit or operand not in memo:
                 visit(operand)
 
     def visit_call(self, call: Call) -> Any:
@@ -350,9 +364,10 @@ class ExprMutator(ExprFunctor):
         )
 
     def _rebuild(self, expr: Expr) -> Expr:
-        rebuilt = _core.rebuild_from(expr, self.memo_map)
-        if rebuilt is not None:
-            return rebuilt
+        if not self._own_visit:
+            rebuilt = _core.rebuild_from(expr, self.memo_map)
+            if rebuilt is not None:
+                return rebuilt
         visit = self.visit
         return _core.rebuild(expr, [visit(operand) for operand in expr.operands])
 
@@ -458,7 +473,7 @@ class MixedModeVisitor(ExprVisitor):
         memo = self.memo_map
         if expr in memo:
             return memo[expr]
-        if type(expr) in (Call, Tuple, TupleGetItem):
+        if type(expr) in (Call, Tuple, TupleGetItem) and expr is not self._turn:
             return self._visit_from_below(expr)
         return super().visit(expr)
 
@@ -473,7 +488,7 @@ class MixedModeMutator(ExprMutator):
         memo = self.memo_map
         if expr in memo:
             return memo[expr]
-        if type(expr) in (Call, Tuple, TupleGetItem):
+        if type(expr) in (Call, Tuple, TupleGetItem) and expr is not self._turn:
             return self._visit_from_below(expr)
         return super().visit(expr)
 

@@ -22,9 +22,12 @@ def parse(source: str, source_name: str = "from_string", init_module: IRModule |
 def fromtext(source: str, source_name: str = "from_string") -> IRModule | Expr:
     """Program text: a module where it defines something, else the expression that it is."""
     made = _core.parse_module(source, source_name)
-    if made.function_names == ["main"] and "def " not in source:
-        return parse_expr(source)
-    return made
+    if made.function_names != ["main"]:
+        return made
+    try:
+        return parse_expr(source)  # which a definition ends at its first word
+    except _core.RelayError:
+        return made
 
 
 def parse_expr(source: str) -> Expr:

@@ -332,7 +332,7 @@ def _decorate(make: Callable[..., Pass], method: str, subject: Any, opt_level: i
 
     def build(run: Callable[..., Any], title: str, doc: str) -> Pass:
         made = make(run, title, level, doc, needs, bool(typed))
-        made.made_as = ModulePass if make is _core.module_pass else FunctionPass  # type: ignore[attr-defined]
+        made.made_as = ModulePass if method == "transform_module" else FunctionPass  # type: ignore[attr-defined]
         return finish(made)
 
     def wrap(thing: Any) -> Any:

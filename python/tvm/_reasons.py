@@ -95,7 +95,7 @@ _REST: dict[str, str] = {
     "tvm.hybrid.": _TIR, "tvm.lower": _TIR, "tvm.build": _TIR, "tvm.create_schedule": _TUNING, "tvm.driver.build_module.": _TIR,
     "tvm.contrib.": "a tool or library beside TVM", "tvm.exec.": "TVM's servers", "tvm.dlight.": _TUNING, "tvm.tirx.": _TIR,
     "tvm.ffi.": _PRIVATE, "tvm.testing.": "tests of TVM's own parts", "tvm.contrib.hexagon.": "Hexagon", "tvm.contrib.ethosu.": _BYOC,
-    "tvm.contrib.graph_runtime.": "the name before TVM 0.8: it is tvm.contrib.graph_executor", "tvm.contrib.cutlass.": _VENDOR,
+    "tvm.contrib.cutlass.": _VENDOR,
     "tvm.relay.frontend.": "a front end of another system; from_onnx reads ONNX, which their exporters write, and from_pytorch takes modules of PyTorch",
     "tvm.relay.backend.compile_engine.": _TUNING, "tvm.relay.backend.contrib.": _BYOC, "tvm.relay.op.strategy.": _TUNING,
     "tvm.relay.op.op_attrs.": "attributes as classes: those of every call are relay.Attrs", "tvm.relay.op.vm.": "instructions of TVM's machine",

@@ -174,6 +174,81 @@ def test_deep_dataflow():
     assert isinstance(changed, relay.Var)
 
 
+class Uses(relay.ExprVisitor):
+    """Overrides `visit`: it sees each use of a node, and the depth of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.uses, self.numbers, self.depth, self.deepest = 0, {}, 0, 0
+
+    def visit(self, expr):
+        self.uses += 1
+        self.depth += 1
+        self.deepest = max(self.depth, self.deepest)
+        super().visit(expr)
+        self.depth -= 1
+        self.numbers.setdefault(expr, len(self.numbers))
+
+
+def test_an_overridden_visit_sees_each_use_at_any_depth():
+    for length in (10, 350, 2000):
+        uses, program = Uses(), chain(length)
+        uses.visit(program)
+        # The whole, and callee and two arguments of each call.
+        assert uses.uses >= 1 + 3 * length and len(uses.numbers) == length + 2
+        operand, calls = program.args[0], 0
+        while isinstance(operand, relay.Call):
+            assert uses.numbers[operand.args[0]] < uses.numbers[operand]
+            operand, calls = operand.args[0], calls + 1
+        assert calls == length - 1
+        if length <= 350:
+            assert uses.uses == 1 + 3 * length and uses.deepest == length + 1
+
+
+def test_an_overridden_visit_of_mixed_mode_sees_each_node():
+    class Mixed(relay.MixedModeVisitor):
+        def __init__(self):
+            super().__init__()
+            self.seen = set()
+
+        def visit(self, expr):
+            super().visit(expr)
+            self.seen.add(expr)
+
+    class Count(relay.MixedModeMutator):
+        calls = 0
+
+        def visit(self, expr):
+            return super().visit(expr)
+
+        def rewrite_call(self, old, new):
+            self.calls += 1
+            return new
+
+    for length in (10, 2000):
+        mixed, count, program = Mixed(), Count(), chain(length)
+        mixed.visit(program)
+        assert len(mixed.seen) == length + 2
+        assert count.visit(program) is program and count.calls == length
+
+
+def test_an_overridden_visit_may_give_other_results():
+    class Strangers(relay.ExprMutator):
+        def visit(self, expr):
+            found = super().visit(expr)
+            return relay.op.get("subtract") if found == relay.op.get("add") else found
+
+    for length in (10, 1000):
+        changed = Strangers().visit(chain(length))
+        assert {call.op.name for call in calls_of(changed)} == {"subtract"}
+
+
+def calls_of(expr):
+    found = []
+    relay.analysis.post_order_visit(expr, lambda node: found.append(node) if isinstance(node, relay.Call) else None)
+    return found
+
+
 def test_deep_functions_in_dataflow():
     x = relay.var("x")
     inner = relay.Function([x], chain(1000, x))

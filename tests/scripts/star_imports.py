@@ -18,7 +18,7 @@ def test_names_of_star_imports():
 
 def test_targets():
     target = tvm.target.Target("llvm -mcpu=core-avx2 -num-cores 4 -link-params")
-    assert target.attrs["num-cores"] == "4" and target.mcpu == "core-avx2" and target.attrs["link-params"] == ""
+    assert target.attrs["num-cores"] == 4 and target.mcpu == "core-avx2" and target.attrs["link-params"] == ""
     with pytest.raises(ValueError, match="'5' in the target"):
         tvm.target.Target("llvm -num-cores 4 5")
     with pytest.raises(ValueError, match="no option"):

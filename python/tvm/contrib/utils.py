@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 
 class TempDirectory:
     """A folder that goes away with the object."""
 
+    _kept_for_debug = False
+
+    @classmethod
+    @contextlib.contextmanager
+    def set_keep_for_debug(cls, set_to: bool = True) -> Iterator[None]:
+        """While this is entered, folders stay that do not say otherwise."""
+        before, cls._kept_for_debug = cls._kept_for_debug, set_to
+        try:
+            yield
+        finally:
+            cls._kept_for_debug = before
+
     def __init__(self, custom_path: Any = None, keep_for_debug: bool | None = None) -> None:
+        if keep_for_debug is None:
+            keep_for_debug = self._kept_for_debug
         if custom_path:
             os.makedirs(custom_path, exist_ok=True)
             self.temp_dir = str(custom_path)

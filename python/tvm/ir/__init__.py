@@ -133,7 +133,7 @@ class _Unpickler(pickle.Unpickler):
         if module == "relay._core":
             found = getattr(_relay._core, name, None)
             allowed = inspect.isclass(found) and found is not _relay.Executable
-        allowed = allowed or module == Array.__module__ and name in ("Array", "Map", "ShapeTuple", "String")
+        allowed = allowed or module == Array.__module__ and name in ("Array", "Map", "ShapeTuple", "String", "restored_array", "restored_map")
         allowed = allowed or (module, name) in {
             ("tvm.target", "Target"), ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
             ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"), ("numpy.core.numeric", "_frombuffer"),
@@ -189,8 +189,10 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
         return _relay._core.dict_attrs(list(kwargs.items()))
     if type_key.startswith("relay.attrs."):
         return _relay.Attrs(kwargs, type_key)
-    name = type_key.removeprefix("relay.").removeprefix("expr.").removeprefix("ir.")
-    cls = getattr(_relay, name, None)
+    from .. import tir
+
+    name = type_key.removeprefix("relay.").removeprefix("expr.").removeprefix("ir.").removeprefix("tir.")
+    cls = getattr(tir, name) if name in ("IntImm", "FloatImm", "StringImm") else getattr(_relay, name, None)
     if not inspect.isclass(cls):
         raise ValueError(f"no node is called {type_key}")
     return cls(**kwargs)

@@ -342,6 +342,13 @@ def _pass_facts(self: _relay.transform.PassInfo) -> str:
     return f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{', '.join(self.required)}]"
 
 
+def _no_device(self: Expr) -> Any:
+    """A device that says nothing: programs have devices in their calls of on_device, also after PlanDevices."""
+    from ..target.virtual_device import VirtualDevice
+
+    return VirtualDevice()
+
+
 def install() -> None:
     """Puts the members onto the classes, once."""
     # TVM's words for dtypes without bits.
@@ -369,7 +376,7 @@ def install() -> None:
     setattr(_relay.IRModule, "show", _show)
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"
     setattr(Expr, "virtual_device", missing_property("virtual_device of an expression", devices))
-    setattr(Expr, "virtual_device_", missing_property("virtual_device_ of an expression", devices))
+    setattr(Expr, "virtual_device_", property(_no_device))
     setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
     # A module without functions is no less a module: scripts ask `if mod`.
     setattr(_relay.IRModule, "__bool__", lambda self: True)

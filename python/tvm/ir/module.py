@@ -62,6 +62,11 @@ def _by_name(find: Any) -> Any:
     return found
 
 
+def _functions_items(self: Base) -> list[tuple[GlobalVar, Any]]:
+    """The functions with their variables, by name."""
+    return sorted(self.functions.items(), key=lambda item: str(item[0].name_hint))
+
+
 @_by_name
 def _getitem(self: Base, var: Any) -> Any:
     if isinstance(var, _relay.GlobalTypeVar):
@@ -97,6 +102,7 @@ setattr(Base, "_import", _import)
 setattr(Base, "_add", _add)
 setattr(Base, "__setitem__", _setitem)
 setattr(Base, "__getitem__", _getitem)
+setattr(Base, "functions_items", _functions_items)
 for _name in ("get_global_var", "get_global_type_var", "get_type"):
     setattr(Base, _name, _by_name(getattr(Base, _name)))
 

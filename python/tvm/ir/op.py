@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from relay import Op
+from relay import Op, RelayError
 from relay import _core
 from relay._checks import did_you_mean
 
@@ -47,12 +47,14 @@ def _has_attr(self: Op, attr_name: str) -> bool:
 
 
 def _set_attr(self: Op, attr_name: str, value: Any, plevel: int = 10) -> None:
-    """Attaches a value; one of a higher level stays. What the compiler reads of it (TOpPattern, TOpIsStateful, FPrimalGradient) takes
+    """Attaches a value; one of a higher level stays, and RelayError for one of the same level. What the compiler reads of it (TOpPattern, TOpIsStateful, FPrimalGradient) takes
     effect for the whole process; where that cannot be, an error says why."""
     key = (self.name, attr_name)
     level = _attached[key][0] if key in _attached else -1
     if plevel < level:
         return
+    if plevel == level:
+        raise RelayError(f"operator {self.name} has {attr_name} of level {level} already: a higher level replaces it, and reset_attr takes it away")
     if attr_name in takes_effect:
         takes_effect[attr_name](self, value, plevel)
     _attached[key] = (plevel, value)

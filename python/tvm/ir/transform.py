@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import relay as _relay
 from relay import _core, transform as _passes
-from relay._checks import did_you_mean
+from relay._checks import did_you_mean, require_texts
 from relay.transform import FunctionPass, Pass, PassInfo as _PassInfo
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "module_pass"]
@@ -61,9 +62,21 @@ class PassContext(_passes.PassContext):
             if key not in _NO_EFFECT and not str(key).startswith(_NO_EFFECT_UNDER):
                 raise AttributeError(_unknown_key(key, own))
         kept = {key: value for key, value in (config or {}).items() if key in own}
-        # Passes that Relay has not need not be kept from running.
-        disabled = [name for name in disabled_pass or () if _core.is_pass_name(name)]
-        super().__init__(opt_level, list(required_pass or ()), disabled, list(instruments or ()), kept, False, bool(trace))
+        self._required = require_texts("required_pass", required_pass)
+        self._disabled = require_texts("disabled_pass", disabled_pass)
+        # Passes that Relay has not neither run nor have to be kept from running.
+        required, disabled = ([name for name in names if _core.is_pass_name(name)] for names in (self._required, self._disabled))
+        super().__init__(opt_level, required, disabled, list(instruments or ()), kept, False, bool(trace))
+
+    @property
+    def required_pass(self) -> list[str]:
+        """The names that were given, of passes that are there or not."""
+        return list(self._required)
+
+    @property
+    def disabled_pass(self) -> list[str]:
+        """The names that were given, of passes that are there or not."""
+        return list(self._disabled)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -76,15 +89,36 @@ class PassContext(_passes.PassContext):
         _forget_times(self)
 
     @staticmethod
-    def current() -> _passes.PassContext:
+    def current() -> PassContext:
         """The innermost context of this thread, or the default one."""
-        return _passes.PassContext.current()
+        return _of_here(_passes.PassContext.current())
 
     @staticmethod
     def list_configs() -> dict[Any, Any]:
         """Type, by TVM's name, default and documentation of every key of `config`."""
         own = _passes.PassContext.list_configs()
         return {key: {**facts, "type": _TYPES.get(facts["type"], facts["type"])} for key, facts in own.items()}
+
+
+def _of_here(context: _passes.PassContext) -> PassContext:
+    """A context as one of the class above: the default one, and those of relay, are of its base."""
+    if isinstance(context, PassContext):
+        return context
+    return PassContext(context.opt_level, context.required_pass, context.disabled_pass, context.instruments, context.config)
+
+
+def with_context_of_here(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A pass of a script, whose last argument is the context: scripts ask for its class."""
+
+    @functools.wraps(run, updated=())
+    def call(*args: Any) -> Any:
+        return run(*args[:-1], _of_here(args[-1]))
+
+    return call
+
+
+def _over_modules(run: Callable[..., Any], *facts: Any) -> Pass:
+    return _core.module_pass(with_context_of_here(run), *facts)
 
 
 _TYPES = {"int": "IntImm", "bool": "IntImm", "float": "FloatImm", "str": "runtime.String"}
@@ -163,7 +197,7 @@ def module_pass(
     pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None, traceable: bool = False
 ) -> Any:
     """Makes a pass of a function of a module and a context, or of a class with `transform_module`."""
-    return _passes._decorate(_core.module_pass, "transform_module", pass_func, opt_level, name, required, False, typed)
+    return _passes._decorate(_over_modules, "transform_module", pass_func, opt_level, name, required, False, typed)
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:  # noqa: N802

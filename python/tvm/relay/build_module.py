@@ -282,7 +282,7 @@ def create_executor(
     Target.machine_of(target)
     classes = {"debug": Interpreter, "graph": Compiled, "vm": Compiled, "aot": Compiled}
     if kind not in classes:
-        raise UnknownInputError(f"no executor is called {kind!r}: there are debug, graph, vm and aot")
+        raise UnknownInputError(f"unknown execution strategy: {kind}; there are debug, graph, vm and aot")
     if isinstance(mod, Expr):
         raise TypeError("the executor wants a module: IRModule.from_expr makes one")
     return classes[kind](mod, device, target, params)

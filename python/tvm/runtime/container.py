@@ -61,13 +61,33 @@ def tuple_object(fields: Iterable[Any] | None = None) -> ADT:
     return ADT(0, fields or ())
 
 
+def restored_array(items: list[Any]) -> Array:
+    """A pickled list: its integers, which pickles have as plain ones, get their `value` back."""
+    from ..tir import numbered
+
+    return Array(numbered(item) for item in items)
+
+
+def restored_map(items: dict[Any, Any]) -> Map:
+    """A pickled dictionary, as `restored_array` gives lists."""
+    from ..tir import numbered
+
+    return Map({key: numbered(item) for key, item in items.items()})
+
+
 class Array(list[Any], metaclass=_Kept):
     """A list. Lists and tuples, which attributes and types give, are instances of it."""
 
     kinds = (list, tuple)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return restored_array, (list(self),)
 
 
 class Map(dict[Any, Any], metaclass=_Kept):
     """A dictionary; keys may be nodes, which compare as they do everywhere. Each dictionary is an instance of it."""
 
     kinds = (dict, MappingProxyType)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return restored_map, (dict(self),)

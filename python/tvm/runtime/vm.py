@@ -53,8 +53,11 @@ class Executable(Module):
 
     @property
     def stats(self) -> str:
-        """A description in words."""
-        return f"a compiled program for {self.program.target}: {', '.join(self.globals)}"
+        """What the program has, a line each: the target, the functions that can be called, and the kernels."""
+        lines = [f"Target: {self.program.target}"]
+        for what, found in (("Globals", self.globals), ("Primitive ops", self.primitive_ops)):
+            lines.append(f"{what} (#{len(found)}): [{', '.join(found)}]")
+        return "Statistics of a compiled program:\n" + "".join(f"  {line}\n" for line in lines)
 
     @property
     def primitive_ops(self) -> list[str]:

@@ -63,6 +63,7 @@ class Target:
             raise ValueError(f"no target kind is called {self._kind!r}: programs are compiled for CPUs, target llvm")
         if self._kind == "llvm":
             _require_known(self._attrs)
+        self._attrs = {key: _number(key, value) if _OPTIONS.get(key) == "IntImm" else value for key, value in self._attrs.items()}
         for name in ("keys", "mattr", "libs"):
             _words(name, self._attrs.get(name, ""))
         if "keys" in self._attrs:  # words that follow from the rest, as exported targets have them, say nothing
@@ -311,6 +312,17 @@ _KINDS = {
     "llvm", "cpu", "c", "aocl", "aocl_sw_emu", "composite", "cuda", "ext_dev", "gpu", "hexagon", "hybrid", "metal", "nvptx", "opencl",
     "rocm", "sdaccel", "stackvm", "test", "vulkan", "webgpu",
 }  # fmt: skip
+
+
+def _number(key: str, value: Any) -> Any:
+    """The value of an option that is a number: text has digits, a word of truth, or nothing, which is 1. Raises ValueError."""
+    if not isinstance(value, str):
+        return value
+    word = value.strip().lower()
+    try:
+        return {"": 1, "true": 1, "false": 0}[word] if word in ("", "true", "false") else int(word)
+    except ValueError:
+        raise ValueError(f"the option {key} of a target is a number, not {value!r}") from None
 
 
 # Options that targets may have, with the types of their values.

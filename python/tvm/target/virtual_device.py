@@ -35,7 +35,13 @@ class VirtualDevice:
         return isinstance(other, VirtualDevice) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        return hash(self._parts())
+        # That of the text which programs have for it, since both are equal.
+        return hash(str(self.device))
+
+    @property
+    def unconstrained(self) -> bool:
+        """True if it says nothing about where something lives."""
+        return self._parts() == (-1, -1, "", str(None))
 
     def __repr__(self) -> str:
         named = {"device_type": self.device_type_int, "virtual_device_id": self.virtual_device_id, "target": self.target, "memory_scope": self.memory_scope}
@@ -52,7 +58,15 @@ class NamedDevice(str, VirtualDevice):
         kind, _, index = text.partition("(")
         VirtualDevice.__init__(self, _device(kind, int(index.rstrip(")") or 0)))
 
-    __eq__, __hash__, __repr__ = str.__eq__, str.__hash__, str.__repr__
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, VirtualDevice):
+            return VirtualDevice.__eq__(self, other)
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__, __repr__ = VirtualDevice.__hash__, str.__repr__
 
 
 def named_device(text: str) -> str:

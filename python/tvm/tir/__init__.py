@@ -110,6 +110,9 @@ class FloatImm(float):
 class StringImm(str):
     """A string."""
 
+    def __new__(cls, value: str, span: _AnyType = None) -> StringImm:
+        return super().__new__(cls, value)
+
     @property
     def value(self) -> str:
         """The text."""

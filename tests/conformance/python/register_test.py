@@ -186,7 +186,7 @@ def test_effects_of_operators_that_are_declared_otherwise():
         with pytest.raises(tvm.TVMError, match="custom.own is declared with effects and cannot become one without.*pure=True"):
             relay.op.op.register_stateful("custom.own", False)
     with pytest.raises(TypeError, match="TOpIsStateful of add is a bool, not str"):
-        relay.op.op.register_stateful("add", "yes")
+        relay.op.op.register_stateful("add", "yes", 11)
 
 
 def groups(expr):

@@ -144,9 +144,14 @@ def test_categories_of_mixed_precision():
     assert mixed.generic_always_op(dense, "float16") == [mixed.MIXED_PRECISION_ALWAYS, "float32", "float16"]
     assert mixed.generic_follow_op(relu, "float16") == [mixed.MIXED_PRECISION_FOLLOW, "float16", "float16"]
     assert mixed.generic_never_op(relu, "bfloat16")[0] == mixed.MIXED_PRECISION_NEVER == 2
-    with relay.testing.temp_op_attr.TempOpAttr("tan", "FTVMMixedPrecisionConversionType", mixed.generic_never_op):
+    key = "FTVMMixedPrecisionConversionType"
+    try:
         mixed.register_func_to_op_list(["tan"])(mixed.generic_always_op)
-        assert relay.op.get("tan").get_attr("FTVMMixedPrecisionConversionType") is mixed.generic_always_op
+        assert relay.op.get("tan").get_attr(key) is mixed.generic_always_op
+        with pytest.raises(tvm.TVMError, match="operator tan has FTVMMixedPrecisionConversionType of level 10 already"):
+            mixed.register_func_to_op_list(["tan"])(mixed.generic_never_op)
+    finally:
+        relay.op.get("tan").reset_attr(key)
 
 
 def test_a_model_with_names_at_all_nodes(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import relay as _relay
 from ... import _absent
 from ...ir.instrument import PassTimingInstrument
 from ...ir.transform import PassContext
+from ...target import Target
 from .arguments import refuse
 from .model import TVMCException, TVMCModel, TVMCPackage
 
@@ -27,7 +28,7 @@ def compile_model(
     """Compiles a model and writes it to `package_path`, a temporary file without one.
 
     `desired_layout` is a layout, or one for each of `desired_layout_ops`, as ``NHWC`` or ``NHWC:HWIO``. `pass_context_configs` has texts
-    ``key=value``. `tuning_records` changes nothing: FileNotFoundError where there is none. Raises NotImplementedError for a target that is no
+    ``key=value``. `tuning_records` changes nothing: FileNotFoundError where there is none. Raises TVMCException for a target that is none, NotImplementedError for a target that is no
     CPU, for the format mlf and for options that need what is not there.
     """
     from ...relay.build_module import build
@@ -43,6 +44,10 @@ def compile_model(
         raise NotImplementedError("the format mlf is not there: it is C source for microcontrollers, and programs are machine code")
     if tuning_records and not os.path.exists(tuning_records):
         raise FileNotFoundError(f"there are no tuning records at {tuning_records}")
+    try:
+        Target.canon_target(target)
+    except ValueError as error:
+        raise TVMCException(f"the target {target!r} cannot be read: {error}") from None
     disabled = disabled_pass.split(",") if isinstance(disabled_pass, str) else disabled_pass
     timing = PassTimingInstrument()
     watching = [*(instruments or ()), *([timing] if print_pass_times else ())]

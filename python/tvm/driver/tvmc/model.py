@@ -70,8 +70,16 @@ class TVMCPackage:
         self.executor_type = "graph"
         self.type = "classic"
 
-    lib_path = missing_property("TVMCPackage.lib_path", "a library inside of the package: package_path is the one file of code and constants")
-    lib_name = missing_property("TVMCPackage.lib_name", "a library inside of the package: package_path is the one file of code and constants")
+    @property
+    def lib_path(self) -> str:
+        """The package itself, which is one file of code and constants."""
+        return self.package_path
+
+    @property
+    def lib_name(self) -> str:
+        """The name of the file."""
+        return Path(self.package_path).name
+
     graph = missing_property("TVMCPackage.graph", "a graph beside the code: a compiled file has its program")
 
 

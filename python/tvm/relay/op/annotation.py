@@ -22,7 +22,10 @@ def _known(device: Any) -> Any:
 
 
 def on_device(body: Any, device: Device | VirtualDevice | str, constrain_result: bool = False, constrain_body: bool = True) -> _relay.Expr:  # type: ignore[no-redef]
-    """Says on which device a value is computed (`constrain_body`), and its result is (`constrain_result`)."""
+    """Says on which device a value is computed (`constrain_body`), and its result is (`constrain_result`). A virtual device that says
+    nothing gives the value itself."""
+    if isinstance(device, VirtualDevice) and device.unconstrained:
+        return body  # type: ignore[no-any-return]
     return _relay.annotation.on_device(body, _known(device), constrain_result, constrain_body)
 
 

@@ -18,7 +18,7 @@ from ...ir.members import module_attrs, with_module_attrs
 from ...ir.module import from_expr as module_of
 from ...ir.op import _attached
 from ...target import Target
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, create, module_pass, typed
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, create, module_pass, typed, with_context_of_here
 from .. import origins as _origins
 from ..build_module import build_config as build_config
 from ..recasting import recast as recast
@@ -143,7 +143,7 @@ def _over_functions(run: Any, name: str, opt_level: int, doc: str, required: lis
             result[each] = made
         return result
 
-    made: Pass = _relay._core.module_pass(whole, name, opt_level, doc, required, typed)
+    made: Pass = _relay._core.module_pass(with_context_of_here(whole), name, opt_level, doc, required, typed)
     return made
 
 

@@ -1,0 +1,161 @@
+"""Answers that scripts ask for in passing: facts about contexts, devices, targets, packages, containers and registered attributes."""
+
+import pickle
+
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor, utils
+
+
+def test_contexts_keep_the_names_that_were_given():
+    context = tvm.transform.PassContext(required_pass=["MemoryPlan", "FoldConstant"], disabled_pass=["tir.Simplify", "FuseOps"])
+    assert context.required_pass == ["MemoryPlan", "FoldConstant"]
+    assert context.disabled_pass == ["tir.Simplify", "FuseOps"]
+    with context:
+        assert tvm.transform.PassContext.current() is context
+    with pytest.raises(TypeError, match="required_pass is a list"):
+        tvm.transform.PassContext(required_pass="FoldConstant")
+    with pytest.raises(TypeError, match="disabled_pass is a list of texts; one is 3"):
+        tvm.transform.PassContext(disabled_pass=[3])
+
+
+def test_contexts_that_passes_get_are_of_the_package():
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    seen = []
+
+    @tvm.transform.module_pass(opt_level=0)
+    def whole(mod, ctx):
+        seen.append(ctx)
+        return mod
+
+    @relay.transform.function_pass(opt_level=0)
+    class Each:
+        def transform_function(self, func, mod, ctx):
+            seen.append(ctx)
+            return func
+
+    assert isinstance(whole, tvm.transform.ModulePass) and not isinstance(whole, relay.transform.FunctionPass)
+    assert isinstance(tvm.transform.PassContext.current(), tvm.transform.PassContext)
+    for run in (whole, Each()):
+        run(mod)
+        with tvm.transform.PassContext(opt_level=3, disabled_pass=["tir.Simplify"]) as own:
+            run(mod)
+        assert seen[-1] is own
+        with relay.transform._passes.PassContext(opt_level=1):
+            run(mod)
+        assert seen[-1].opt_level == 1
+    assert len(seen) == 6 and all(isinstance(each, tvm.transform.PassContext) for each in seen)
+
+
+def test_virtual_devices_equal_what_programs_name():
+    x = relay.var("x", shape=(2,))
+    device = tvm.target.VirtualDevice(tvm.device("cuda", 1))
+    named = relay.annotation.on_device(x, tvm.device("cuda", 1)).attrs.virtual_device
+    assert named == device and device == named and named == "cuda(1)" and named != "cuda(0)"
+    assert not named != device and named != tvm.target.VirtualDevice(tvm.cpu())
+    assert hash(named) == hash(device) == hash("cuda(1)") and {named: 1}[device] == 1
+    assert device != tvm.target.VirtualDevice(tvm.device("cuda", 1), memory_scope="local")
+    assert named != tvm.target.VirtualDevice(tvm.device("cuda", 1), "cuda")
+
+
+def test_a_device_that_says_nothing():
+    x = relay.var("x", shape=(2,))
+    assert relay.annotation.on_device(x, tvm.target.VirtualDevice()) is x
+    for expr in (x, relay.exp(x), relay.Function([x], x)):
+        assert expr.virtual_device_ == tvm.target.VirtualDevice() and expr.virtual_device_.device_type_int == -1
+
+
+def test_options_of_targets_are_numbers():
+    target = tvm.target.Target("llvm -mcpu=core-avx2 -num-cores=4 -fast-math -opt-level=2")
+    assert target.attrs["num-cores"] == 4 and target.attrs["fast-math"] == 1 and target.attrs["opt-level"] == 2
+    assert target == tvm.target.Target({"kind": "llvm", "mcpu": "core-avx2", "num-cores": 4, "fast-math": 1, "opt-level": 2})
+    assert tvm.target.Target("llvm -fast-math=false").attrs["fast-math"] == 0
+    with pytest.raises(ValueError, match="the option num-cores of a target is a number, not 'many'"):
+        tvm.target.Target("llvm -num-cores=many")
+
+
+def test_attributes_of_one_level_are_attached_once():
+    key = "small.answer"
+    tvm.ir.register_op_attr("exp", key, 1)
+    try:
+        with pytest.raises(tvm.TVMError, match="operator exp has small.answer of level 10 already: a higher level replaces it"):
+            tvm.ir.register_op_attr("exp", key, 2)
+        tvm.ir.register_op_attr("exp", key, 3, 9)
+        assert relay.op.get("exp").get_attr(key) == 1
+        tvm.ir.register_op_attr("exp", key, 4, 11)
+        assert relay.op.get("exp").get_attr(key) == 4
+    finally:
+        relay.op.get("exp").reset_attr(key)
+    tvm.ir.register_op_attr("exp", key, 5)
+    relay.op.get("exp").reset_attr(key)
+
+
+def test_pickled_containers_keep_the_values_of_numbers():
+    given = tvm.runtime.convert([1, {"a": 2}, [3]])
+    back = pickle.loads(pickle.dumps(given))
+    assert type(back) is tvm.ir.Array and back == given
+    assert back[0].value == 1 and back[1]["a"].value == 2 and back[2][0].value == 3
+    assert tvm.ir.load_json(tvm.ir.save_json(given))[0].value == 1
+    table = pickle.loads(pickle.dumps(tvm.runtime.convert({"a": 1})))
+    assert type(table) is tvm.ir.Map and table["a"].value == 1
+
+
+def test_nodes_of_numbers():
+    assert tvm.ir.make_node("IntImm", dtype="int64", value=10, span=None).value == 10
+    assert isinstance(tvm.ir.make_node("IntImm", dtype="int32", value=1), tvm.tir.IntImm)
+    assert tvm.ir.make_node("FloatImm", dtype="float32", value=0.5).value == 0.5
+    assert tvm.ir.make_node("tir.StringImm", value="a").value == "a"
+
+
+def test_texts_are_modules_where_they_define():
+    assert isinstance(relay.fromtext("fn (%x: int32) { /* def f */ %x }"), relay.Function)
+    assert isinstance(relay.fromtext('#[version = "0.0.5"]\ndef\n@main(%x: int32) { %x }'), tvm.IRModule)
+
+
+def test_functions_by_name():
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule({"b": relay.Function([x], x), "a": relay.Function([x], x)})
+    assert [var.name_hint for var, _ in mod.functions_items()] == ["a", "b"]
+    assert mod.functions_items()[0][1] is mod["a"]
+
+
+def test_names_before_0_8():
+    from tvm.contrib import graph_runtime
+    from tvm.contrib.debugger import debug_executor, debug_runtime
+    from tvm.contrib.graph_runtime import create
+
+    assert graph_runtime.GraphModule is graph_executor.GraphModule and create is graph_executor.create
+    assert debug_runtime.create is debug_executor.create and debug_runtime.GraphModuleDebug is debug_executor.GraphModuleDebug
+
+
+def test_executors_and_programs_in_words():
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    with pytest.raises(RuntimeError, match="unknown execution strategy: fast; there are debug, graph, vm and aot"):
+        relay.create_executor("fast", mod=mod)
+    lines = relay.vm.compile(mod, "llvm").stats.splitlines()
+    assert lines[0] == "Statistics of a compiled program:" and lines[2] == "  Globals (#1): [main]"
+    assert lines[3].startswith("  Primitive ops (#1): [")
+
+
+def test_folders_that_stay(tmp_path):
+    with utils.TempDirectory.set_keep_for_debug():
+        kept = utils.tempdir(str(tmp_path / "kept"))
+    gone = utils.tempdir(str(tmp_path / "gone"))
+    kept.remove()
+    gone.remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_packages_of_tvmc(tmp_path):
+    from tvm.driver import tvmc
+
+    x = relay.var("x", shape=(2,))
+    model = tvmc.TVMCModel(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))), {})
+    package = tvmc.compile(model, target="llvm", package_path=str(tmp_path / "m.tar"))
+    assert package.lib_path == package.package_path and package.lib_name == "m.tar"
+    with pytest.raises(tvmc.TVMCException, match="the target 'nosuch' cannot be read: no target kind is called 'nosuch'"):
+        tvmc.compile(model, target="nosuch")
