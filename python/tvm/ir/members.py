@@ -342,6 +342,13 @@ def _pass_facts(self: _relay.transform.PassInfo) -> str:
     return f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{', '.join(self.required)}]"
 
 
+def _name_of_extent(self: Dim) -> str:
+    """The name of an extent that is one. Raises AttributeError for `?` and terms."""
+    if self.symbol is None:
+        raise AttributeError(f"the extent {self} has no name")
+    return str(self.symbol.name_hint)
+
+
 def _no_device(self: Expr) -> Any:
     """A device that says nothing: programs have devices in their calls of on_device, also after PlanDevices."""
     from ..target.virtual_device import VirtualDevice
@@ -357,6 +364,8 @@ def install() -> None:
     for cls in (Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass):
         setattr(cls, "same_as", _same_as)
     setattr(Dim, "same_as", _same_term)
+    setattr(Dim, "name", property(_name_of_extent))
+    setattr(Dim, "dtype", property(lambda self: "int32"))
     for name, getter in {"get_int": _get_int, "get_int_tuple": _get_int_tuple, "get_str": _get_str}.items():
         setattr(Attrs, name, getter)
     for name in ("__getattr__", "__getitem__", "get"):

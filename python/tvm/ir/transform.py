@@ -118,7 +118,8 @@ def with_context_of_here(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _over_modules(run: Callable[..., Any], *facts: Any) -> Pass:
-    return _core.module_pass(with_context_of_here(run), *facts)
+    made: Pass = _core.module_pass(with_context_of_here(run), *facts)
+    return made
 
 
 _TYPES = {"int": "IntImm", "bool": "IntImm", "float": "FloatImm", "str": "runtime.String"}

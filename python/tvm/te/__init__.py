@@ -1,11 +1,11 @@
-"""`tvm.te`: names of dimensions."""
+"""`tvm.te`: names of dimensions, and numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import _absent
-from ..tir import SizeVar, Var
+from ..tir import SizeVar, Var, const as const
 
 
 def var(name: str = "tindex", dtype: str = "int32", span: Any = None) -> Any:

@@ -110,6 +110,14 @@ def test_nodes_of_numbers():
     assert tvm.ir.make_node("tir.StringImm", value="a").value == "a"
 
 
+def test_names_of_extents():
+    n = tvm.te.var("n")
+    assert tvm.te.const(3, "int32") == 3 and n.name == "n" and n.dtype == "int32" and tvm.te.size_var("m").name == "m"
+    for unnamed in (relay.Any(), n + 1):
+        with pytest.raises(AttributeError, match="the extent .* has no name"):
+            unnamed.name
+
+
 def test_texts_are_modules_where_they_define():
     assert isinstance(relay.fromtext("fn (%x: int32) { /* def f */ %x }"), relay.Function)
     assert isinstance(relay.fromtext('#[version = "0.0.5"]\ndef\n@main(%x: int32) { %x }'), tvm.IRModule)

@@ -226,3 +226,19 @@ def test_a_reference_that_is_not_there_says_so():
 
 def test_check_grad():
     testing.check_grad(relay.Function([x := relay.var("x", shape=(2,))], x * x))
+
+
+def test_check_grad_of_functions_with_floats_inside():
+    x = relay.var("x", shape=(2, 3))
+    v = relay.var("v", shape=(2, 3))
+    bodies = [
+        relay.sqrt(x * x + relay.const(1.0)),
+        x * relay.ones((3,), "float32"),
+        relay.cast(x, "float32"),
+        relay.nn.bias_add(x, relay.const(np.ones(3, "float32")), axis=1),
+        relay.Function([v], v * relay.const(2.0))(x),  # of a type that is written
+    ]
+    for body in bodies:
+        testing.check_grad(relay.Function([x], body))
+    with pytest.raises(ValueError, match="argument"):
+        testing.check_grad(relay.Function([x], x), inputs=[])

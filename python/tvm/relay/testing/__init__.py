@@ -51,13 +51,14 @@ def check_grad(
 ) -> None:  # fmt: skip
     """Raises AssertionError where a gradient is not what central differences of the sum of the result give.
 
-    `inputs` are arrays, random ones near `mean` by default; `test_inputs` are those of them that are looked at, all by default. Works on float64.
+    `inputs` are arrays, random ones near `mean` by default; `test_inputs` are those of them that are looked at, all by default. Works on float64,
+    unless types that are written inside of the function say otherwise.
     """
     wide = _in_float64(func)
     if inputs is None:
         inputs = [_np_randn_from_type(param.type_annotation, 10 * eps if scale is None else scale, mean) for param in wide.params]
     values = [np.asarray(one.numpy() if hasattr(one, "numpy") else one) for one in inputs]
-    values = [one.astype("float64") if one.dtype.kind == "f" else one for one in values]
+    values = [one.astype(param.checked_type.dtype) if one.dtype.kind == "f" else one for one, param in zip(values, wide.params, strict=True)]
     looked = range(len(values)) if test_inputs is None else [k for k, one in enumerate(inputs) if any(one is other for other in test_inputs)]
     executor = _Executor(wide)
     _, grads = _relay.evaluate(_relay.IRModule.from_expr(_relay.transform.gradient(wide, mode=mode)), *values)
@@ -74,15 +75,34 @@ def check_grad(
 
 
 def _in_float64(func: Any) -> Any:
-    """The function on float64: its parameters of narrower floats get this dtype."""
+    """The function on float64: its parameters and constants of narrower floats get this dtype, and so do dtypes that operators name. The
+    function as it is where types that are written inside of it say otherwise."""
     typed = run_infer_type(func)
     params, replacement = [], {}
     for param in typed.params:
         kind = param.checked_type
-        dtype = "float64" if str(kind.dtype).startswith(("float", "bfloat")) else kind.dtype
-        params.append(_relay.var(param.name_hint, shape=kind.concrete_shape, dtype=dtype))
+        params.append(_relay.var(param.name_hint, shape=kind.concrete_shape, dtype=_wide_dtype(kind.dtype)))
         replacement[param] = params[-1]
-    return _relay.Function(params, _relay.bind(typed.body, replacement))
+    try:
+        return run_infer_type(_relay.Function(params, _relay.rewrite(_relay.bind(typed.body, replacement), _widened)))
+    except _relay.RelayError:
+        return typed
+
+
+def _wide_dtype(dtype: Any) -> Any:
+    return "float64" if str(dtype).startswith(("float", "bfloat")) else dtype
+
+
+def _widened(node: Expr) -> Expr | None:
+    """A constant or call on float64 in the place of one of narrower floats."""
+    if isinstance(node, _relay.Constant):
+        dtype = node.data.dtype
+        return None if _wide_dtype(dtype) == dtype else _relay.const(node.data.numpy().astype("float64"), span=node.span)
+    if not isinstance(node, _relay.Call) or node.attrs is None:
+        return None
+    given = dict(node.attrs.items())
+    wide = {key: _wide_dtype(value) if key in ("dtype", "out_dtype") else value for key, value in given.items()}
+    return None if wide == given else _relay.Call(node.op, node.args, _relay.Attrs(wide, node.attrs.type_key), None, node.span)
 
 
 class _Executor:
