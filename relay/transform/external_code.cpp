@@ -173,8 +173,10 @@ class Generation final : public Rewriter {
       args.push_back(params.back());
       inside.emplace(code->params()[i].get(), params.back());
     }
-    // A kernel stays a function.
-    const bool kernel = !dict_attr(code->attrs(), "Primitive").is_none();
+    // A kernel stays a function. The function that came in is none, though PartitionGraph marked
+    // it.
+    const bool kernel =
+        !dict_attr(code->attrs(), "Primitive").is_none() && !compiler_of(*code).has_value();
     ExprRef body =
         kernel ? make_call(code, args, {}, {}, function.span()) : substitute(code->body(), inside);
     return make_function(std::move(params), std::move(body),

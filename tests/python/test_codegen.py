@@ -150,6 +150,22 @@ def test_a_program_with_a_callable_cannot_be_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "generate, wanted",
+    [
+        (lambda func: func, lambda x: np.exp(np.tanh(x))),
+        (lambda func: func.with_body(relay.exp(func.body)), lambda x: np.exp(np.exp(np.tanh(x)))),
+    ],
+)
+def test_a_partitioned_function_of_open_extents_comes_back(generate, wanted):
+    mod = relay.parse("def @main(%x: Tensor[(n, 4), float32]) { exp(tanh(%x)) }")
+    passes = [relay.transform.AnnotateTarget("back", operators=["tanh"]), relay.transform.MergeCompilerRegions(), relay.transform.PartitionGraph()]
+    parts = relay.transform.Sequential(passes)(mod)
+    x = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
+    with relay.codegen.registered("back", generate):
+        np.testing.assert_allclose(relay.compile(parts)(x).numpy(), wanted(x), rtol=1e-5)
+
+
 def refused(func):
     raise ValueError("this machine has no adder")
 
