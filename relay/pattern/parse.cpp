@@ -81,8 +81,10 @@ DFPatternRef Parser::pattern() {
 }
 
 void Parser::define(const std::string& name, Span span, DFPatternRef pattern) {
-  if (!parts_.emplace(name, std::move(pattern)).second)
-    throw Error("%" + name + " has a meaning already", span);
+  auto [known, fresh] = parts_.emplace(name, Part{std::move(pattern), span});
+  if (fresh) return;
+  throw Error(Diagnostic::error("%" + name + " has a meaning already", span)
+                  .note("it is first written here", known->second.span));
 }
 
 DFPatternRef Parser::alternatives() {
@@ -261,13 +263,13 @@ DFPatternRef Parser::local() {
   auto found = parts_.find(lexer_.text());
   DFPatternRef result;
   if (found != parts_.end()) {
-    result = found->second;
+    result = found->second.pattern;
   } else {
     result = DFPattern::wildcard();
     const std::string& name = lexer_.text();
     if (name.find_first_not_of("0123456789") != std::string::npos)
       result = DFPattern::named(result, name);
-    parts_.emplace(name, result);
+    parts_.emplace(name, Part{result, lexer_.span()});
   }
   lexer_.advance();
   return result;
@@ -453,18 +455,17 @@ DFPatternRef Parser::recursive() {
   expect("(", "of rec");
   Span span = lexer_.span();
   std::string name = take_text(Token::kLocal, "a name such as %w");
-  if (parts_.contains(name)) throw Error("%" + name + " has a meaning already", span);
   DFPatternRef whole = DFPattern::wildcard();
   if (name.find_first_not_of("0123456789") != std::string::npos)
     whole = DFPattern::named(whole, name);
-  parts_.emplace(name, whole);
+  define(name, span, whole);
   expect(",", "behind the name");
   DFPatternRef target = pattern();
   expect(")", "behind the pattern");
   try {
     whole->redirect(std::move(target));
   } catch (const Error&) {
-    throw Error("%" + name + " stands for itself alone", span);
+    throw Error("%" + name + " stands for itself with nothing around it", span);
   }
   return whole;
 }

@@ -115,12 +115,16 @@ class Parser {
   RuleCondition condition();
   RuleValue operand(At place);
   /// The part of the pattern that has this name.
-  const DFPattern& part_pattern(const Name& name) const { return *parts_.at(name.str()); }
+  const DFPattern& part_pattern(const Name& name) const { return *parts_.at(name.str()).pattern; }
   RuleValue part_value(RuleValue::Kind kind);
   void skip_rule();
 
   Lexer lexer_;
-  std::map<std::string, DFPatternRef> parts_;  // by name, of the pattern that is read
+  struct Part {
+    DFPatternRef pattern;
+    Span span;  // where the name stands first
+  };
+  std::map<std::string, Part> parts_;  // by name, of the pattern that is read
   int depth_ = 0;
   bool table_ = false;  // of patterns
 };

@@ -196,15 +196,47 @@ void keep_recursive(DFPatternRef pattern) {
   kept.push_back(std::move(pattern));
 }
 
+// True if `part` may have to fit the very node that `whole` is to fit: only alternatives,
+// constraints and redirected wildcards are between them.
+bool fits_same_node(const DFPattern* whole, const DFPattern* part) {
+  PointerSet<DFPattern> seen;
+  std::vector<const DFPattern*> stack{whole};
+  while (!stack.empty()) {
+    const DFPattern* at = stack.back();
+    stack.pop_back();
+    if (at == nullptr || !seen.insert(at)) continue;
+    if (at == part) return true;
+    switch (at->kind()) {
+      case DFPatternKind::kWildcard:
+        stack.push_back(at->target().get());
+        break;
+      case DFPatternKind::kAlt:
+        stack.push_back(at->children()[1].get());
+        [[fallthrough]];
+      case DFPatternKind::kAttr:
+      case DFPatternKind::kType:
+      case DFPatternKind::kDType:
+      case DFPatternKind::kShape:
+        stack.push_back(at->children()[0].get());
+        break;
+      case DFPatternKind::kDominator:
+        stack.push_back(at->children()[2].get());
+        break;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void DFPattern::redirect(DFPatternRef target) const {
   if (kind_ != DFPatternKind::kWildcard) throw Error("only a wildcard can be redirected");
   if (target_) throw Error("this wildcard is redirected already");
-  // A wildcard that stands for itself, perhaps through others, fits nothing that can be said.
-  for (const DFPattern* at = target.get(); at != nullptr; at = at->target_.get()) {
-    if (at == this) throw Error("a wildcard cannot be redirected to itself");
-  }
+  // A wildcard that stands for itself, perhaps as an alternative, has no end.
+  if (fits_same_node(target.get(), this))
+    throw Error("a wildcard cannot be redirected to itself, or to an alternative to itself");
   bool recursive = false;
   if (target) {
     const std::vector<const DFPattern*> inside = patterns_in(target.get());
