@@ -111,16 +111,21 @@ const PassInfo& apply_rules_info() {
 RELAY_REGISTER_PASS({
     apply_rules_info(),
     {{"rules", "The rules.", std::string()},
-     {"file", "A file that has the rules, in the place of `rules`.", std::string()},
+     {"file", "A file that has the rules, in the place of `rules`; one of the two is needed.",
+      std::string()},
      {"exact", "Only rules that are not marked inexact, where floats are concerned.", false}},
     [](const PassInfo& facts, const PassOptions& options) {
       ApplyRulesOptions given;
       given.exact = option<bool>(options, "exact");
+      const auto& rules = option<std::string>(options, "rules");
       const auto& file = option<std::string>(options, "file");
-      return make_with(facts,
-                       file.empty() ? parse_rules("rules", option<std::string>(options, "rules"))
-                                    : parse_rules(file, read_rules_file(file)),
-                       given);
+      if (rules.empty() == file.empty())
+        throw Error("pass ApplyRules takes rules, or a file that has them" +
+                    std::string(rules.empty() ? "" : ", not both"));
+      return make_with(
+          facts,
+          file.empty() ? parse_rules("rules", rules) : parse_rules(file, read_rules_file(file)),
+          given);
     },
 });
 

@@ -72,7 +72,7 @@ RELAY_REGISTER_PASS({
      false,
      PassInfo::Signature::kOther},
     {{"data", "The axis of each, by name: a dictionary, or entries `NAME: AXIS`.",
-      std::vector<std::string>{}},
+      std::vector<std::string>{}, OptionEntries::kIntegerByName},
      {"batch_size", "The extent.", int64_t{16}}},
     [](const PassInfo& info, const PassOptions& options) {
       const auto extent = option<int64_t>(options, "batch_size");

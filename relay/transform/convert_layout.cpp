@@ -106,8 +106,8 @@ RELAY_REGISTER_PASS({
      "for the data, the weights (default: what goes with the data) and the result. Operators that "
      "work in any layout, or whose attributes can say the same of another one, follow; tensors are "
      "transformed where layouts meet, once for each."},
-    {{"desired_layouts", "For each operator its name and layouts; a dictionary from Python.",
-      std::vector<std::string>()}},
+    {{"desired_layouts", "For each operator its name and layouts: a dictionary.",
+      std::vector<std::string>(), OptionEntries::kTextsByName}},
     [](const PassInfo& info, const PassOptions& options) {
       DesiredLayouts desired =
           desired_layouts(option<std::vector<std::string>>(options, "desired_layouts"));

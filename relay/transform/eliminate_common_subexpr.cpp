@@ -9,6 +9,7 @@
 #include <relay/op/registry/training.h>
 #include <relay/support/hash.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 #include <relay/transform/pass_program.h>
 
@@ -310,11 +311,9 @@ RELAY_REGISTER_PASS({
     {{"fskip", "Operators whose calls stay apart.", std::vector<std::string>{}}},
     [](const PassInfo& info, const PassOptions& options) {
       Skipped skipped;
-      for (const std::string& name : option<std::vector<std::string>>(options, "fskip")) {
-        const Operator* op = find_op(name);
-        if (op == nullptr) throw Error("option fskip names the unknown operator " + name);
+      for (const Operator* op :
+           operators_of("fskip", option<std::vector<std::string>>(options, "fskip")))
         skipped.insert(op);
-      }
       return make_function_pass(
           info, [skipped](const FunctionRef& function, const Module& module, const PassContext&) {
             return eliminate(function, module, skipped);

@@ -326,8 +326,10 @@ RELAY_REGISTER_PASS({
       "Operators that become less exact, and are only rewritten if they are named: nn.softmax.",
       std::vector<std::string>()}},
     [](const PassInfo& info, const PassOptions& options) {
-      const auto& names = option<std::vector<std::string>>(options, "optional_qnn_ops");
-      IntegerOptions chosen{option<bool>(options, "hard_fail"), {names.begin(), names.end()}};
+      IntegerOptions chosen{option<bool>(options, "hard_fail"), {}};
+      for (const Operator* op : operators_of(
+               "optional_qnn_ops", option<std::vector<std::string>>(options, "optional_qnn_ops")))
+        chosen.optional_ops.insert(op->name().str());
       const bool use_qat = option<bool>(options, "use_qat");
       return make_module_pass(info, [chosen, use_qat](const Module& module, const PassContext&) {
         return to_integers(module, chosen, use_qat);

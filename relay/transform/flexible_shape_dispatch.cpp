@@ -222,12 +222,12 @@ RELAY_REGISTER_PASS({
      {},
      false,
      PassInfo::Signature::kKept},
-    {{"buckets", "The extents.", std::vector<std::string>{}},
+    {{"buckets", "The extents.", std::vector<std::string>{}, OptionEntries::kIntegers},
      {"axis", "The axis whose extent it is; negative ones count from the end.", int64_t{0}},
      {"auto_pad", "Pad inputs to the next larger extent.", false},
      {"pad_value", "The number to pad with.", 0.0},
      {"input_indices", "Numbers of the inputs that have the axis; all if none is given.",
-      std::vector<std::string>{}},
+      std::vector<std::string>{}, OptionEntries::kIntegers},
      {"affects_output", "Results have the axis, too, so that padding is cut off.", true}},
     [](const PassInfo& info, const PassOptions& options) {
       Flexible given{

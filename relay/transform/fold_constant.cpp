@@ -309,8 +309,9 @@ RELAY_REGISTER_PASS({
      {"max_growth",
       "Bytes by which a constant may be larger than those it is computed from. Equal numbers count "
       "as one.",
-      int64_t{2} << 20},
-     {"max_work", "Largest number of elements to visit for a constant.", int64_t{1} << 28}},
+      int64_t{2} << 20, OptionEntries::kTexts, 0},
+     {"max_work", "Largest number of elements to visit for a constant.", int64_t{1} << 28,
+      OptionEntries::kTexts, 0}},
     [](const PassInfo& info, const PassOptions& options) {
       FoldOptions chosen{option<bool>(options, "fold_qnn"), option<int64_t>(options, "max_growth"),
                          option<int64_t>(options, "max_work")};

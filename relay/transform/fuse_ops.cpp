@@ -288,7 +288,8 @@ RELAY_REGISTER_PASS({
      "`relay.FuseOps.max_depth` (operators in a group, at most), `relay.FuseOps.link_params` "
      "(constants stay inside)."},
     {{"fuse_opt_level",
-      "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1}},
+      "0 gives each operator a function of its own; -1 is the level of the context.", int64_t{-1},
+      OptionEntries::kTexts, -1, 4},
      {"through_reshapes",
       "Elementwise work on the result of a contraction also follows it through reshapes.", false},
      {"around_folds",

@@ -70,11 +70,11 @@ RELAY_REGISTER_PASS({
      {"pattern_file", "A file that has the entries, in the place of `pattern_table`.",
       std::string()}},
     [](const PassInfo&, const PassOptions& options) {
+      const auto& text = option<std::string>(options, "pattern_table");
       const auto& file = option<std::string>(options, "pattern_file");
-      if (file.empty()) {
-        return make_merge_composite(
-            parse_pattern_table("pattern_table", option<std::string>(options, "pattern_table")));
-      }
+      if (file.empty()) return make_merge_composite(parse_pattern_table("pattern_table", text));
+      if (!text.empty())
+        throw Error("pass MergeComposite takes a table, or a file that has it, not both");
       std::vector<CompositePattern> table = parse_pattern_table(file, read_rules_file(file));
       if (table.empty()) {
         throw Error(Diagnostic::error(file + " has no patterns")

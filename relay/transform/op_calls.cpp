@@ -2,9 +2,27 @@
 
 #include <relay/ir/rewrite.h>
 #include <relay/program/cost.h>
+#include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/support/suggest.h>
 
 namespace relay {
+std::vector<const Operator*> operators_of(const std::string& option,
+                                          const std::vector<std::string>& names) {
+  std::vector<const Operator*> found;
+  for (const std::string& name : names) {
+    found.push_back(find_op(name));
+    if (found.back() != nullptr) continue;
+    std::vector<std::string> known;
+    for (const Operator* op : all_ops()) known.push_back(op->name().str());
+    Diagnostic diagnostic =
+        Diagnostic::error("option " + option + " names the unknown operator " + name);
+    suggest(diagnostic, name, known);
+    throw Error(std::move(diagnostic));
+  }
+  return found;
+}
+
 ExprRef place_calls(const ExprRef& root, std::span<const ExprRef> given, Span span) {
   PointerSet<Expr> old;
   for (const ExprRef& expr : given) old.insert(expr.get());

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_set>
+#include <vector>
 
 #include <relay/ir/visit.h>
 #include <relay/op/op.h>
@@ -13,6 +15,11 @@ namespace relay {
 
 /// The operator that is called, or null if `expr` is not a call of an operator with all its inputs.
 const Operator* called_op(const Expr* expr);
+
+/// The operators that an option of a pass names. Throws `Error`, with the nearest names, for one
+/// that is unknown.
+std::vector<const Operator*> operators_of(const std::string& option,
+                                          const std::vector<std::string>& names);
 
 /// The published type of a node if it is a tensor of known rank and dtype, else null.
 const TensorType* tensor_of(const Expr* expr);

@@ -58,7 +58,9 @@ RELAY_REGISTER_PASS({
      "decides conditions and matches, computes on constants, follows tuples, data values, closures "
      "and references; writes the rest in A-normal form. Recursion is unfolded as long as known "
      "arguments change; below a branch that only a run decides, as long as a number or data value "
-     "becomes smaller. An interpreter becomes the program that it is given."},
+     "becomes smaller. An interpreter of a known program becomes that program; where a loop of the "
+     "program ends by what only a run decides, its test and body are unfolded once, and the "
+     "interpreter is called for the rest."},
     {{"max_unfold", "Activations of one function inside each other, at most.", int64_t{1000}},
      {"max_steps",
       "Steps for each global function. After half of them calls stay; a function that needs more "

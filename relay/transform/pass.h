@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,17 @@ PassRef make_prepared_function_pass(PassInfo info, PrepareFunctionPassFn prepare
 PassRef make_sequential(std::vector<PassRef> passes, std::string name = "sequential",
                         int opt_level = 0, std::vector<std::string> required = {});
 
+/// What the entries of an option are that is a list of texts. Python makes these texts of numbers,
+/// lists and dictionaries: "1", "NAME: 1", "NAME: a b", "1 2 3".
+enum class OptionEntries : uint8_t {
+  kTexts,
+  kIntegers,
+  kIntegerByName,
+  kNumberByName,
+  kTextsByName,
+  kIntegerLists
+};
+
 /// A registered pass: the one entry from which listing, Python function and documentation come.
 struct PassRegistration {
   PassInfo info;
@@ -67,6 +79,10 @@ struct PassRegistration {
     std::string name;
     std::string doc;
     PassOption default_value;  // also gives the type
+    OptionEntries entries = OptionEntries::kTexts;
+    std::optional<int64_t> least = {}, most = {};  // of an integer
+    /// "int", "list of str", "dict of str to int", …
+    const char* type_name() const;
   };
   std::vector<Option> options;
   /// Gets a value for every option.

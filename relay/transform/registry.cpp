@@ -1,6 +1,7 @@
 // Registered passes: lookup, options, passes as text, documentation.
 #include <relay/transform/pass.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <deque>
@@ -219,6 +220,34 @@ class PassListReader {
   size_t at_ = 0;
 };
 
+using Option = PassRegistration::Option;
+
+// Numbers that are kept as texts appear as numbers.
+std::string default_text(const Option& option) {
+  if (option.entries != OptionEntries::kIntegers) return option_text(option.default_value);
+  std::string text;
+  for (const std::string& number : std::get<std::vector<std::string>>(option.default_value))
+    text += (text.empty() ? "" : ", ") + number;
+  return "[" + text + "]";
+}
+
+// Throws `Error` for an integer that the option does not take.
+void check_bounds(std::string_view pass, const Option& option, const PassOption& value) {
+  const auto* number = std::get_if<int64_t>(&value);
+  if (number == nullptr) return;
+  const bool few = option.least && *number < *option.least;
+  const bool many = option.most && *number > *option.most;
+  if (!few && !many) return;
+  const std::string text = "option " + option.name + " of pass " + std::string(pass) + " is ";
+  if (option.least && option.most) {
+    throw Error(text + "between " + std::to_string(*option.least) + " and " +
+                std::to_string(*option.most) + ", not " + std::to_string(*number));
+  }
+  throw Error(text + (few ? "at least " : "at most ") +
+              std::to_string(few ? *option.least : *option.most) + ", not " +
+              std::to_string(*number));
+}
+
 const char* state_text(ProgramState state) {
   switch (state) {
     case ProgramState::kAny:
@@ -234,6 +263,24 @@ const char* state_text(ProgramState state) {
 }
 
 }  // namespace
+
+const char* PassRegistration::Option::type_name() const {
+  switch (entries) {
+    case OptionEntries::kTexts:
+      return option_type_name(default_value);
+    case OptionEntries::kIntegers:
+      return "list of int";
+    case OptionEntries::kIntegerByName:
+      return "dict of str to int";
+    case OptionEntries::kNumberByName:
+      return "dict of str to float";
+    case OptionEntries::kTextsByName:
+      return "dict of str to list of str";
+    case OptionEntries::kIntegerLists:
+      return "list of lists of int";
+  }
+  RELAY_UNREACHABLE("entries of an option");
+}
 
 bool register_pass(PassRegistration registration) {
   Registry& registry = Registry::instance();
@@ -279,11 +326,13 @@ PassRef create_pass(std::string_view name, const PassOptions& options) {
               names.empty() ? "it has none" : did_you_mean(key, names));
     }
     std::optional<PassOption> converted = convert_option(value, entry->second);
+    const auto& declared = *std::ranges::find(registration->options, key, &Option::name);
     if (!converted) {
       throw Error("option " + key + " of pass " + std::string(name) + " takes " +
-                  option_type_name(entry->second) + ", found " + option_type_name(value) + " " +
+                  declared.type_name() + ", found " + option_type_name(value) + " " +
                   option_text(value));
     }
+    check_bounds(name, declared, *converted);
     entry->second = std::move(*converted);
   }
   return registration->make(registration->info, complete);
@@ -314,8 +363,8 @@ std::string pass_reference_markdown() {
     if (pass->options.empty()) continue;
     text += "\n| option | type | default | meaning |\n|---|---|---|---|\n";
     for (const auto& option : pass->options) {
-      text += "| `" + option.name + "` | " + option_type_name(option.default_value) + " | `" +
-              option_text(option.default_value) + "` | " + option.doc + " |\n";
+      text += "| `" + option.name + "` | " + option.type_name() + " | `" + default_text(option) +
+              "` | " + option.doc + " |\n";
     }
   }
   return text;

@@ -1,5 +1,6 @@
 // SimplifyFCTranspose: weights that are transposed before each product are parameters transposed.
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -8,6 +9,7 @@
 #include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass.h>
+#include <relay/transform/program.h>
 
 namespace relay {
 namespace {
@@ -42,6 +44,21 @@ FunctionRef take_transposed(const FunctionRef& function,
   return with_body(function, std::move(params), Writer(uses).run(function->body()));
 }
 
+// Throws `Error` for a name that no parameter has of a function which nobody calls.
+void check_names(const Module& module, const CallGraph& graph,
+                 const std::unordered_set<std::string>& names) {
+  std::set<std::string> unknown(names.begin(), names.end());
+  const Module::FunctionEntry* first = nullptr;
+  for (const auto& entry : module.functions()) {
+    if (graph.ref_count(entry.name) > 0) continue;
+    if (first == nullptr) first = &entry;
+    for (const VarRef& param : entry.function->params()) unknown.erase(param->name().str());
+  }
+  if (const Module::FunctionEntry* entry = module.entry()) first = entry;
+  if (first != nullptr && !unknown.empty())
+    find_parameter(*first->function, first->name, *unknown.begin());
+}
+
 RELAY_REGISTER_PASS({
     {"SimplifyFCTranspose",
      4,
@@ -61,6 +78,7 @@ RELAY_REGISTER_PASS({
       return make_module_pass(info, [names](const Module& module, const PassContext&) {
         Module result = module;
         CallGraph graph(module);
+        check_names(module, graph, names);
         for (const auto& entry : module.functions()) {
           if (graph.ref_count(entry.name) > 0) continue;
           result.update_function(entry.name, take_transposed(entry.function, names));

@@ -84,7 +84,8 @@ std::vector<std::string> pass_lists() {
   for (const PassRegistration* pass : all_passes()) {
     const std::string name = pass->info.name.str();
     // These are errors without what to do.
-    if (name == "AnnotateTarget" || name == "FlexibleShapeDispatch") continue;
+    if (name == "AnnotateTarget" || name == "ApplyRules" || name == "FlexibleShapeDispatch")
+      continue;
     lists.push_back(name);
     for (const auto& option : pass->options) {
       if (const bool* value = std::get_if<bool>(&option.default_value)) {

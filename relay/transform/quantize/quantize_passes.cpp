@@ -27,7 +27,7 @@ const PassRegistration::Option kSkipDense{
 const PassRegistration::Option kSkipConv{
     "skip_conv_layers",
     "Convolutions that stay as they are, counted from 0 in the order in which they run.",
-    Texts{"0"}};
+    Texts{"0"}, OptionEntries::kIntegers};
 const PassRegistration::Option kGlobalScale{
     "global_scale", "The greatest number of an operand that is no constant.", 8.0};
 const PassRegistration::Option kWeightScale{
@@ -176,8 +176,8 @@ RELAY_REGISTER_PASS({
      kWeightBits,
      kGlobalScale,
      kWeightScale,
-     {"scales", "Scales that are known, by name: a dictionary, or entries `NAME: SCALE`.",
-      Texts{}}},
+     {"scales", "Scales that are known, by name: a dictionary, or entries `NAME: SCALE`.", Texts{},
+      OptionEntries::kNumberByName}},
     [](const PassInfo& info, const PassOptions& options) {
       auto run = [given = scales(options)](const Module& module, const Quantization& chosen) {
         return calibrate_quantized(module, chosen, given);
@@ -207,7 +207,8 @@ RELAY_REGISTER_PASS({
      "Makes a network of floats compute on integers: 8-bit operands of convolutions and products, "
      "sums in 32 bits, and what only moves, adds or bounds numbers between them on integers, too. "
      "Inputs and results keep their types. What is not float32 stays as it is. Nobody may call the "
-     "entry. Weights have to be constants (`relay opt --params`). "
+     "entry. Weights are best constants (`relay opt --params`): one that is a parameter is "
+     "quantised at each run, like an input. "
      "One scale serves all operands that are no constants; `relay.quantize.quantize` in Python "
      "also "
      "chooses one for each by data (calibrate_mode kl_divergence, percentile, max), which a "

@@ -292,12 +292,13 @@ const PassRegistration::Option kNames{"weight_name", "Names of parameters.", Tex
 const PassRegistration::Option kShapes{
     "weight_shape",
     "The extents of the elements (or blocks), columns and beginnings of each, as `6 2 2 6 3`.",
-    Texts{}};
+    Texts{}, OptionEntries::kIntegerLists};
 const PassRegistration::Option kLayout{"layout", "NHWC with HWIO weights, or NCHW with OIHW.",
                                        std::string("NHWC")};
 const PassRegistration::Option kKernelSize{"kernel_size", "The extent of kernels, odd.",
                                            int64_t{1}};
-const PassRegistration::Option kBlocks{"blocksize", "Height and width of blocks.", Texts{"1", "1"}};
+const PassRegistration::Option kBlocks{"blocksize", "Height and width of blocks.", Texts{"1", "1"},
+                                       OptionEntries::kIntegers};
 const PassRegistration::Option kThreshold{
     "sparsity_threshold", "The share of zeros from which on a weight is sparse.", 0.8};
 
