@@ -120,6 +120,23 @@ void type_result(Module& result, const PassInfo& info, bool is_checked) {
   }
 }
 
+/// Throws `Error` for a wrong result of a pass that its user wrote, unless that is left to what
+/// looks at the result anyway, or of one that changes signatures as its user says.
+void check_for_user(const Module& input, const Module& result, const PassInfo& info,
+                    bool is_checked) {
+  const bool other_signature = info.signature == PassInfo::Signature::kOther;
+  const bool written = info.of_user && !is_checked;
+  if ((!written && !other_signature) || same_functions(input, result)) return;
+  std::vector<Diagnostic> errors =
+      result_errors(input, result, other_signature || wants_types(info));
+  if (errors.empty()) return;
+  throw Error(
+      located(Error(std::move(errors)), info, "in pass " + info.name.str() + ", in its result"));
+}
+
+// The last pass that changed the module under this thread's outermost one.
+thread_local Name last_to_change;
+
 }  // namespace
 
 TypedResults::TypedResults(bool wanted)
@@ -154,7 +171,10 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
   std::unique_ptr<PassContext::Scope> scope;
   if (&context != &PassContext::current()) scope = std::make_unique<PassContext::Scope>(context);
   PassProgram program;
-  if (collected.depth == 0) collected.errors.clear();
+  if (collected.depth == 0) {
+    collected.errors.clear();
+    last_to_change = Name();
+  }
   ++collected.depth;
   Module result;
   try {
@@ -180,7 +200,9 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
 Module Pass::run_alone(const Module& module, const PassContext& context) const {
   stop_if_asked();
   Module input = module;
-  const std::string in_the_input = "in the input of pass " + info_.name.str();
+  std::string in_the_input = "in the input of pass " + info_.name.str();
+  if (!last_to_change.empty())
+    in_the_input += ", which pass " + last_to_change.str() + " was the last to change";
   try {
     for (ProgramState state : info_.requires_) input = establish(state, input);
   } catch (const RuntimeError&) {
@@ -204,8 +226,9 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
     PassProgram::Run program(input);
     result = run(input, context);
     program.finish(result);
-    if (typed_results && !same_functions(input, result))
-      type_result(result, info_, verifies || !context.instruments.empty());
+    const bool is_checked = verifies || !context.instruments.empty();
+    check_for_user(input, result, info_, is_checked);
+    if (typed_results && !same_functions(input, result)) type_result(result, info_, is_checked);
   } catch (const InternalError& error) {
     throw InternalError(std::string(error.what()) + "\nnote: in pass " + info_.name.str());
   }
@@ -214,6 +237,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
     spdlog::debug("pass {}: {:.3f} ms, {}", info_.name.view(), seconds * 1e3,
                   same_functions(input, result) ? "unchanged" : "changed");
   }
+  if (!same_functions(input, result)) last_to_change = info_.name;
   if (context.trace) context.note_pass({info_.name, seconds, !same_functions(input, result)});
   if (verifies) {
     try {

@@ -41,6 +41,8 @@ struct PassInfo {
     kOther          // nothing can be compared
   };
   Signature signature = Signature::kKept;
+  /// True for a pass that a user wrote: an ill-formed or ill-typed result is an error of the pass.
+  bool of_user = false;
   /// For a pass that does what its user has written: finds the part that makes of `before` a module
   /// for which `wrong` holds; nothing if no part does.
   std::function<std::optional<Diagnostic>(const Module& before,

@@ -1,8 +1,10 @@
 #include <relay/transform/pass_result.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <relay/infer/infer.h>
+#include <relay/ir/visit.h>
 #include <relay/support/error.h>
 
 namespace relay {
@@ -60,6 +62,26 @@ void check_pass_result(const Module& before, const Module& after, const PassInfo
   if (!earlier.empty()) throw Error(std::move(earlier));
   throw InternalError("internal error: pass " + info.name.str() + " made an ill-typed module: " +
                       first_problem(problems.front(), before, after));
+}
+
+std::vector<Diagnostic> result_errors(const Module& before, const Module& after, bool types) {
+  std::vector<Diagnostic> errors;
+  for (const auto& [name, function] : after.functions()) {
+    const Function* old = before.function(name);
+    if (old == function.get()) continue;
+    const std::vector<VarRef> open = old == nullptr ? std::vector<VarRef>() : free_vars(old);
+    for (const VarRef& var : free_vars(function.get())) {
+      if (std::find(open.begin(), open.end(), var) != open.end()) continue;
+      errors.push_back(
+          Diagnostic::error("%" + var->name().str() + " is used where it is not in scope",
+                            var->span())
+              .note("in function @" + name.str()));
+    }
+  }
+  if (!errors.empty() || !types) return errors;
+  errors = type_errors(after);
+  if (!errors.empty() && !type_errors(before).empty()) errors.clear();
+  return errors;
 }
 
 }  // namespace relay

@@ -289,6 +289,30 @@ def test_ill_typed_results_are_found(mod):
             broken(mod)
 
 
+def test_a_wrong_result_is_an_error_of_the_pass(mod):
+    def ill_typed(func, mod, ctx):
+        return core.Function(func.params, relay.nn.dense(func.params[0], relay.const(1.0)))
+
+    def open_variable(func, mod, ctx):
+        return core.Function(func.params, relay.add(func.params[0], relay.var("stray", shape=(3, 4))))
+
+    for wrong, problem in ((ill_typed, "nn.dense"), (open_variable, "%stray")):
+        for passes in ([], [transform.FoldConstant()]):
+            with pytest.raises(core.RelayError, match=f"(?s){problem}.*in pass {wrong.__name__}, in its result"):
+                transform.Sequential([transform.function_pass(wrong, opt_level=0), *passes])(mod)
+
+    # A module that is ill-typed may stay so until a later pass wants types.
+    def later(whole, ctx):
+        made = whole.copy()
+        made["main"] = ill_typed(whole["main"], whole, ctx)
+        return made
+
+    whole = transform.module_pass(later, opt_level=0)
+    assert whole(mod) is not mod
+    with pytest.raises(core.RelayError, match="in the input of pass FoldConstant, which pass later was the last to change"):
+        transform.Sequential([whole, transform.FoldConstant()])(mod)
+
+
 def test_exceptions_come_out_whole(mod):
     class Mine(Exception):
         pass
