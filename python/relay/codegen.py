@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from .op import registration
 
 __all__ = ["names", "register", "registered", "unregister"]
 
-_numbers = itertools.count()
+_names_in_use: dict[str, object] = {}
 
 
 def register(name: str, generate: Callable[[Function], Any] | None = None, *, replace: bool = False, doc: str | None = None) -> Any:
@@ -110,6 +109,17 @@ def _leaves(type_: Type) -> list[TensorType]:
     return [leaf for field in type_.fields for leaf in _leaves(field)]
 
 
+@contextlib.contextmanager
+def _free_name(base: str) -> Iterator[str]:
+    """A name that no other thread uses meanwhile: mostly `base` itself, which messages show."""
+    mine = object()
+    name = next(one for one in itertools.chain([base], (f"{base}#{i}" for i in itertools.count(2))) if _names_in_use.setdefault(one, mine) is mine)
+    try:
+        yield name
+    finally:
+        del _names_in_use[name]
+
+
 def _calling(name: str, symbol: str, func: Function, code: Callable[..., Any]) -> Function:
     """A function like `func` that calls an operator whose kernel is `code`."""
     type_ = func.checked_type
@@ -119,18 +129,18 @@ def _calling(name: str, symbol: str, func: Function, code: Callable[..., Any]) -
     leaves = _leaves(type_.ret_type)
     flat = TupleType(leaves) if isinstance(type_.ret_type, TupleType) else type_.ret_type
     flat_type = FuncType(list(type_.arg_types), flat)
-    words = re.sub(r"\W", "_", f"{name}_{symbol}", flags=re.ASCII)
-    call = registration.register(
-        f"external.{words}_{next(_numbers)}",
-        inputs=[f"x{i}" for i in range(len(tensors))],
-        relation=lambda call, *types: _core.result_type_on(flat_type, list(types)),
-        kernel=lambda *arrays: code(*arrays),
-        doc=f"What the code generator {name} made of @{symbol}.",
-        no_gradient="its code is not Relay's",
-    )
-    made: Expr = call(*tensors)
-    # Text cannot name it, and its function goes with the last program that calls it.
-    registration.unregister(call)
+    with _free_name(f"{name}@{symbol}") as unique:
+        call = registration.register_code(
+            unique,
+            inputs=[f"x{i}" for i in range(len(tensors))],
+            relation=lambda call, *types: _core.result_type_on(flat_type, list(types)),
+            kernel=lambda *arrays: code(*arrays),
+            doc=f"What the code generator {name} made of @{symbol}.",
+            no_gradient="its code is not Relay's",
+        )
+        made: Expr = call(*tensors)
+        # Its function goes with the last program that calls it.
+        registration.unregister(call)
     if isinstance(type_.ret_type, TupleType):
         made = _rebuilt(iter([TupleGetItem(made, i) for i in range(len(leaves))]), type_.ret_type)
     return Function(params, made, type_.ret_type)

@@ -121,6 +121,7 @@ def register(
         doc: Description; by default the definition's docstring.
         examples: Pairs of a program's text and a list of arguments, for `relay.op.describe`.
     """
+    _check_name(name)
     given = {"compute": compute, "expand": expand, "kernel": kernel}
     definitions = [(kind, made) for kind, made in given.items() if made is not None]
     if not definitions:
@@ -135,6 +136,20 @@ def register(
         raise TypeError(f"{name} has several definitions: " + " and ".join(kind for kind, _ in definitions))
     kind, made = definitions[0]
     return _declare(name, inputs, attrs, outputs, relation, kind, made, gradient, no_gradient, level, pure, doc, tuple(examples))
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not _KEYWORDS.isdisjoint(name.split(".")):
+        raise ValueError(f"{name!r} cannot be the name of an operator: it is words with dots between, such as 'my.softplus'")
+    if name.startswith("grad."):
+        raise ValueError(f"{name}: names that begin with 'grad.' are those of gradients that the compiler derives")
+
+
+def register_code(
+    name: str, *, inputs: Sequence[str], relation: Callable[..., Any], kernel: Callable[..., Any], no_gradient: str, doc: str
+) -> Callable[..., Any]:
+    """Does what `register` does, for an operator that programs in text do not name: the name is for messages, any text."""
+    return _declare(name, inputs, None, None, relation, "kernel", kernel, None, no_gradient, 10, True, doc, ())
 
 
 def unregister(op: str | Op | Callable[..., Any]) -> None:
@@ -211,10 +226,6 @@ def _declare(
     doc: str | None,
     examples: tuple[Any, ...],
 ) -> Callable[..., Any]:
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or not _KEYWORDS.isdisjoint(name.split(".")):
-        raise ValueError(f"{name!r} cannot be the name of an operator: it is words with dots between, such as 'my.softplus'")
-    if name.startswith("grad."):
-        raise ValueError(f"{name}: names that begin with 'grad.' are those of gradients that the compiler derives")
     if name in _declared:
         raise ValueError(f"operator {name} is registered already; relay.op.unregister({name!r}) takes it out")
     for what, part in (("relation", relation), (kind, definition), ("gradient", gradient)):
