@@ -17,6 +17,7 @@ bool Matcher::match(const CompiledPattern& pattern, const Expr* root) {
   } else {
     pattern_ = &pattern;
     bound_.assign(pattern.parts_.size(), nullptr);
+    forget();
   }
   trail_.clear();
   trail_parts_.clear();
@@ -25,9 +26,12 @@ bool Matcher::match(const CompiledPattern& pattern, const Expr* root) {
   ways_.clear();
   root_ = root;
   around_.begin_match();
+  recalled_ = 0;
   Goal start{Task::kMatch, false, pattern.root_, root, kEnd, kEnd};
   goals_ = push(Task::kMatch, start, pattern.root_, root, kEnd);
-  return run();
+  const bool fits = run();
+  if (remembers_) keep(fits);
+  return fits;
 }
 
 const Expr* Matcher::bound(const DFPattern* part) const {
@@ -79,7 +83,8 @@ bool Matcher::step(const Goal& goal) {
 
 uint32_t Matcher::push(Task task, const Goal& like, uint32_t part, const Expr* expr,
                        uint32_t next) {
-  pool_.push_back({task, like.free, part, expr, like.ways, next});
+  const bool only_binds = task == Task::kBind && (next == kEnd || pool_[next].only_binds);
+  pool_.push_back({task, like.free, part, expr, like.ways, next, only_binds});
   return static_cast<uint32_t>(pool_.size()) - 1;
 }
 
@@ -221,6 +226,7 @@ bool Matcher::match_part(const Goal& goal) {
   };
   switch (pattern.kind()) {
     case DFPatternKind::kWildcard:
+      if (std::optional<bool> known = recall(goal, done)) return *known;
       return then(part.target, done);
     case DFPatternKind::kNode:
       return match_children(goal, expr->operands().first(part.count), 0, done);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -101,6 +102,10 @@ class Matcher {
   /// were settled, inner ones first. The path of a dominator and parts of a recursive pattern can
   /// be there several times.
   bool match(const CompiledPattern& pattern, const Expr* root);
+  /// For matches of one recursive pattern with many nodes, operands before users: keeps which nodes
+  /// fitted, so that a match does not go through all that is inside again. From now on `bindings`
+  /// has only the first node that fits each part.
+  void remember() { remembers_ = true; }
   std::span<const Binding> bindings() const { return trail_; }
   /// The first node that fits a part; null if none does.
   const Expr* bound(const DFPattern* part) const;
@@ -124,6 +129,7 @@ class Matcher {
     const Expr* expr;
     uint32_t ways;  // an index of ways_
     uint32_t next;
+    bool only_binds = false;  // neither this goal nor any that follows can fail
   };
   struct Point {
     uint32_t goals;  // where to go on
@@ -142,6 +148,11 @@ class Matcher {
     std::vector<Step> steps;  // the first `done` are settled
     size_t done = 0;
     PointerSet<Expr> seen;
+  };
+  /// The first node that fits a part.
+  struct First {
+    uint32_t part;
+    const Expr* expr;
   };
 
   bool run();
@@ -163,6 +174,10 @@ class Matcher {
   void point(uint32_t goals);
   bool back();
   void bind(const Goal& goal);
+  void forget();
+  void keep(bool fits);
+  std::optional<bool> recall(const Goal& goal, uint32_t done);
+  std::span<const First> list(uint32_t number) const;
 
   Surroundings& around_;
   const CompiledPattern* pattern_ = nullptr;
@@ -176,6 +191,14 @@ class Matcher {
   std::vector<Ways> ways_;
   // Nodes from which no way of a dominator ends well.
   std::map<std::pair<const CompiledPattern*, uint32_t>, PointerSet<Expr>> dead_;
+
+  // What earlier matches found out (memory.cpp).
+  bool remembers_ = false;
+  uint32_t recursive_ = kEnd;        // what the wildcard stands for that is the whole pattern
+  PointerMap<Expr, uint32_t> kept_;  // 0: it does not fit; else the number of a list, from 1
+  std::vector<First> firsts_;        // the lists, one behind the other: the first nodes of parts
+  std::vector<size_t> ends_;         // of the lists
+  uint32_t recalled_ = 0;            // the list that the match at work has taken over
 };
 
 /// The findings of one match: nodes by part of the pattern, and by name.

@@ -1,10 +1,13 @@
 // Patterns of dataflow: every construct, what is bound, what goes back, and depth.
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include <relay/infer/infer.h>
 #include <relay/op/op.h>
 #include <relay/parse/parse.h>
 #include <relay/pattern/matcher.h>
+#include <relay/pattern/text.h>
 #include <relay/support/error.h>
 
 namespace relay::pattern_match_test {
@@ -264,6 +267,80 @@ TEST(PatternDepth, NothingRecurses) {
   pattern::Matcher matcher(around);
   for (uint32_t id = around.view().size(); id-- > 0;)
     ASSERT_FALSE(matcher.match(nowhere, around.view().expr(id)));
+}
+
+TEST(PatternDepth, ARecursivePatternIsAskedAboutEveryNode) {
+  constexpr int kDeep = 100000;
+  ExprRef expr = make_var("x", parse_type("float32"));
+  for (int i = 0; i < kDeep; ++i) expr = call_op("negative", {expr});
+  auto count = [&](const char* text) {
+    const pattern::CompiledPattern compiled(parse_pattern("p", text));
+    pattern::Surroundings around(expr);
+    pattern::Matcher matcher(around);
+    matcher.remember();
+    int found = 0;
+    for (uint32_t id = 0; id < around.view().size(); ++id)
+      found += matcher.match(compiled, around.view().expr(id)) ? 1 : 0;
+    return found;
+  };
+  EXPECT_EQ(count("rec(%w, negative(%w) | var)"), kDeep + 1);
+  EXPECT_EQ(count("%a = rec(%w, negative(%w) | var)"), kDeep + 1);
+  EXPECT_EQ(count("rec(%w, negative(%w) | tanh(_))"), 0);
+}
+
+// Random sums and negations of what is there already.
+ExprRef random_sums(std::mt19937& random, int size) {
+  std::vector<ExprRef> nodes{make_var("x", parse_type("float32")),
+                             make_var("y", parse_type("float32"))};
+  auto one = [&] {
+    return nodes[std::uniform_int_distribution<size_t>(0, nodes.size() - 1)(random)];
+  };
+  auto late = [&] {
+    return nodes[nodes.size() - 1 - std::uniform_int_distribution<size_t>(0, 1)(random)];
+  };
+  for (int i = 0; i < size; ++i) {
+    switch (std::uniform_int_distribution<int>(0, 3)(random)) {
+      case 0:
+        nodes.push_back(call_op("add", {late(), one()}));
+        break;
+      case 1:
+        nodes.push_back(call_op("tanh", {late()}));
+        break;
+      default:
+        nodes.push_back(call_op("negative", {late()}));
+    }
+  }
+  return make_tuple(nodes);
+}
+
+TEST(PatternMemory, AnswersAsWithoutIt) {
+  std::mt19937 random(7);
+  size_t fitting = 0;
+  for (const char* text :
+       {"rec(%w, negative(%w) | %x)", "rec(%w, negative(%w) | tanh(%w) | var(\"x\"))",
+        "%a = rec(%w, (%n = negative(%w)) | (%t = tanh(%w)) | %x)",
+        "rec(%w, negative(%w) | add(%w, %y) | tanh(%x))", "rec(%w, add(%w, %w) | negative(%x))",
+        "rec(%w, negative(tanh(%w)) | add(%x, %w) | var(\"y\"))",
+        "rec(%w, negative(%w) | dominates(tanh(%x), negative(_), add(_, _)) | var(\"x\"))"}) {
+    const DFPatternRef pattern = parse_pattern("p", text);
+    const pattern::CompiledPattern compiled(pattern);
+    for (int i = 0; i < 30; ++i) {
+      const ExprRef expr = random_sums(random, 40);
+      pattern::Surroundings around(expr);
+      pattern::Matcher with(around), without(around);
+      with.remember();
+      for (uint32_t id = 0; id < around.view().size(); ++id) {
+        const Expr* node = around.view().expr(id);
+        const bool fits = without.match(compiled, node);
+        ASSERT_EQ(with.match(compiled, node), fits) << text << " at " << id;
+        fitting += fits ? 1 : 0;
+        for (const DFPattern* part : compiled.parts())
+          ASSERT_EQ(fits ? with.bound(part) : nullptr, fits ? without.bound(part) : nullptr)
+              << text;
+      }
+    }
+  }
+  EXPECT_GT(fitting, 1000u);
 }
 
 TEST(PatternDepth, TooManyStepsIsAnError) {

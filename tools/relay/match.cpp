@@ -83,6 +83,7 @@ void match(const MatchOptions& options, Context& context) {
   for (const Module::FunctionEntry& entry : module.functions()) {
     pattern::Surroundings around(entry.function, &module);
     pattern::Matcher matcher(around);
+    matcher.remember();
     const View& view = around.view();
     for (uint32_t id = 0; id < view.size(); ++id) {
       if (!wants_names && names_something(view.expr(id)) && view.expr(id)->type() == nullptr) continue;

@@ -1,0 +1,75 @@
+// What a matcher keeps from one match of a recursive pattern to the next.
+#include <algorithm>
+
+#include <relay/pattern/matcher.h>
+
+namespace relay::pattern {
+
+namespace {
+
+constexpr size_t kMostParts = 64;               // that one match has bound
+constexpr size_t kMostInAll = size_t{1} << 22;  // so that a program of any size needs little room
+
+}  // namespace
+
+void Matcher::forget() {
+  const CompiledPattern::Part& root = pattern_->parts_[pattern_->root_];
+  recursive_ = root.pattern->kind() == DFPatternKind::kWildcard ? root.target : kEnd;
+  kept_.clear();
+  firsts_.clear();
+  ends_.clear();
+}
+
+std::span<const Matcher::First> Matcher::list(uint32_t number) const {
+  const size_t begin = number == 1 ? 0 : ends_[number - 2];
+  return std::span(firsts_).subspan(begin, ends_[number - 1] - begin);
+}
+
+void Matcher::keep(bool fits) {
+  if (recursive_ == kEnd) return;
+  if (!fits) {
+    kept_[root_] = 0;
+    return;
+  }
+  // The last binding is that of the whole pattern, which is not part of what it stands for.
+  std::vector<First> firsts;
+  for (size_t i = 0; i + 1 < trail_.size() && firsts.size() <= kMostParts; ++i) {
+    if (trail_parts_[i] != kEnd) firsts.push_back({trail_parts_[i], trail_[i].expr});
+  }
+  // All that was recalled is among them. Mostly nothing new is: then both nodes share one list.
+  if (recalled_ == 0 || list(recalled_).size() < firsts.size()) {
+    if (firsts.size() > kMostParts || firsts_.size() + firsts.size() > kMostInAll) return;
+    firsts_.insert(firsts_.end(), firsts.begin(), firsts.end());
+    ends_.push_back(firsts_.size());
+    recalled_ = static_cast<uint32_t>(ends_.size());
+  }
+  kept_[root_] = recalled_;
+}
+
+/// The answer of an earlier match to a goal, a wildcard that stands for a pattern; nothing if that
+/// match does not decide it. Where a node did not fit alone, it fits nowhere, as what is bound
+/// already only adds conditions. Where it did fit, the first way in which it did is also the first
+/// one here if it agrees with what is bound, and the way taken if no goal that follows can fail.
+std::optional<bool> Matcher::recall(const Goal& goal, uint32_t done) {
+  if (!remembers_ || goal.free || pattern_->parts_[goal.part].target != recursive_) return {};
+  const uint32_t* known = kept_.find(goal.expr);
+  if (known == nullptr) return {};
+  if (*known == 0) return false;
+  if (!pool_[done].only_binds) return {};
+  const std::span<const First> firsts = list(*known);
+  const bool agrees = std::ranges::all_of(firsts, [&](const First& first) {
+    return bound_[first.part] == nullptr || bound_[first.part] == first.expr;
+  });
+  if (!agrees) return {};
+  for (const First& first : firsts) {
+    if (bound_[first.part] != nullptr) continue;
+    bound_[first.part] = first.expr;
+    trail_.push_back({pattern_->parts_[first.part].pattern, first.expr});
+    trail_parts_.push_back(first.part);
+  }
+  recalled_ = *known;
+  goals_ = done;
+  return true;
+}
+
+}  // namespace relay::pattern
