@@ -153,9 +153,15 @@ std::string explain_program(const Program& program, std::string_view name) {
   }
   auto remark = [&](const Expr* function, const Expr* expr) -> std::string {
     const View& view = program.view(FunctionRef(static_cast<const Function*>(function)));
+    auto of = [&](uint32_t id) {
+      const std::string text = column->text(program, view, id);
+      return std::to_string(id) + (text.empty() ? "" : ": " + text);
+    };
     const uint32_t id = view.id(expr);
-    std::string text = column->text(program, view, id);
-    return std::to_string(id) + (text.empty() ? "" : ": " + text);
+    const uint32_t binder = expr->is<Var>() ? view.binder(id) : View::kNone;
+    // The text has no place for a let itself, which other remarks may mention.
+    if (binder == View::kNone || view.kind(binder) != ExprKind::kLet) return of(id);
+    return of(id) + "; let " + of(binder);
   };
   return "// " + std::string(name) + ": " + std::string(column->doc) + "\n" +
          print_annotated(program.module(), remark);

@@ -20,7 +20,8 @@ struct ColumnText {
 const std::vector<ColumnText>& column_texts();
 
 /// The program with a column in comments: after each expression its number and what the column
-/// says of it. Throws `Error`, with the nearest names, if there is no such column.
+/// says of it; a let has its own behind those of its variable. Throws `Error`, with the nearest
+/// names, if there is no such column.
 std::string explain_program(const Program& program, std::string_view column);
 
 }  // namespace relay
