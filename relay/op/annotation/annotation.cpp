@@ -1,5 +1,7 @@
 // Annotations: the value itself, with something said about it; and the gradient of a function as a
 // value.
+#include <set>
+
 #include <relay/op/annotation/annotation_attrs.h>
 #include <relay/op/op.h>
 #include <relay/op/registry/columns.h>
@@ -219,14 +221,19 @@ RELAY_OP("assert_op")
 
 std::vector<size_t> GradientCallAttrs::places(size_t params) const {
   std::vector<size_t> result;
+  std::set<size_t> known;
   auto add = [&](int64_t place) {
     const auto count = static_cast<int64_t>(params);
     if (place < -count || place >= count)
       throw Error("argnums names parameter " + std::to_string(place) + " of a function with " +
                   std::to_string(params));
-    result.push_back(static_cast<size_t>(place < 0 ? place + count : place));
+    const auto found = static_cast<size_t>(place < 0 ? place + count : place);
+    if (!known.insert(found).second)
+      throw Error("argnums names parameter " + std::to_string(found) + " twice");
+    result.push_back(found);
   };
   if (const auto* list = argnums.get<AttrValue::List>()) {
+    if (list->empty()) throw Error("argnums names no parameter");
     for (const AttrValue& item : *list) {
       if (item.get<int64_t>() == nullptr)
         throw Error("argnums is an integer or a list of integers");

@@ -13,10 +13,10 @@ struct GradientCallAttrs {
   AttrValue argnums = int64_t{0};
   RELAY_ATTRS(GradientCallAttrs,
               (argnums,
-               "Parameters that get gradients: a position, or a list of them for a tuple of "
-               "gradients; negative counts from the end."))
+               "Parameters that get gradients: a position, or a list of different ones for a tuple "
+               "of gradients; negative counts from the end."))
 
-  /// The positions among so many parameters. Throws `Error`.
+  /// The positions among so many parameters, at least one and each once. Throws `Error`.
   std::vector<size_t> places(size_t params) const;
   /// True if the gradient is no tuple.
   bool single() const;
