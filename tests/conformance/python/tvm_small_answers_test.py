@@ -110,6 +110,17 @@ def test_nodes_of_numbers():
     assert tvm.ir.make_node("tir.StringImm", value="a").value == "a"
 
 
+def test_no_tensors_to_join():
+    for operator in (relay.concatenate, relay.stack, relay.op.concatenate, relay.op.stack):
+        for none in ([], ()):
+            with pytest.raises(ValueError, match="takes one tensor at least"):
+                operator(none, axis=0)
+    with pytest.raises(ValueError, match="relay.meshgrid takes one tensor at least"):
+        relay.meshgrid([])
+    x = relay.var("x", shape=(2,))
+    assert relay.concatenate(data=[x, x], axis=0).op.name == "concatenate" and relay.stack((x, x), 0).op.name == "stack"
+
+
 def test_names_of_extents():
     n = tvm.te.var("n")
     assert tvm.te.const(3, "int32") == 3 and n.name == "n" and n.dtype == "int32" and tvm.te.size_var("m").name == "m"
@@ -147,6 +158,17 @@ def test_executors_and_programs_in_words():
     lines = relay.vm.compile(mod, "llvm").stats.splitlines()
     assert lines[0] == "Statistics of a compiled program:" and lines[2] == "  Globals (#1): [main]"
     assert lines[3].startswith("  Primitive ops (#1): [")
+
+
+def test_what_is_built_is_of_the_class_of_its_executor():
+    from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorFactoryModule, GraphExecutorFactoryModule
+
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    graph, aot = relay.build(mod, "llvm"), relay.build(mod, "llvm", executor=relay.backend.Executor("aot"))
+    assert isinstance(graph, GraphExecutorFactoryModule) and not isinstance(graph, AOTExecutorFactoryModule)
+    assert isinstance(aot, AOTExecutorFactoryModule) and not isinstance(aot, GraphExecutorFactoryModule)
+    assert all(isinstance(each, ExecutorFactoryModule) for each in (graph, aot)) and not isinstance(3, AOTExecutorFactoryModule)
 
 
 def test_folders_that_stay(tmp_path):

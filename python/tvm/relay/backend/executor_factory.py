@@ -7,9 +7,28 @@ from typing import Any
 from ... import _absent
 from ..build_module import FactoryModule
 
-__all__ = ["ExecutorFactoryModule", "GraphExecutorFactoryModule"]
+__all__ = ["AOTExecutorFactoryModule", "ExecutorFactoryModule", "GraphExecutorFactoryModule"]
 
-ExecutorFactoryModule = GraphExecutorFactoryModule = FactoryModule
+ExecutorFactoryModule = FactoryModule
+
+
+class _ByExecutor(type):
+    """Classes of what was built for an executor: scripts ask isinstance, and `relay.build` alone makes objects."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, FactoryModule) and instance.executor.name == vars(cls)["executor_name"]
+
+
+class GraphExecutorFactoryModule(FactoryModule, metaclass=_ByExecutor):
+    """What `relay.build` gives for the executor graph."""
+
+    executor_name = "graph"
+
+
+class AOTExecutorFactoryModule(FactoryModule, metaclass=_ByExecutor):
+    """What `relay.build` gives for the executor aot."""
+
+    executor_name = "aot"
 
 
 def __getattr__(name: str) -> Any:

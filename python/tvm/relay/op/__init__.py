@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -39,6 +40,21 @@ def ndarray_size(data: Any, dtype: Any = "int32") -> Any:  # type: ignore[no-red
 
 def _of_integers(operator: Any, data: Any, dtype: Any) -> Any:
     return _relay.cast(operator(data, "int64"), dtype) if "float" in str(dtype) else operator(data, dtype)
+
+
+def _of_some(operator: Any) -> Any:
+    """An operator on a tuple of tensors, which raises ValueError for an empty list already where it is called."""
+
+    @functools.wraps(operator)
+    def checked(data: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(data, (list, tuple)) and not data:
+            raise ValueError(f"relay.{operator.__name__} takes one tensor at least")
+        return operator(data, *args, **kwargs)
+
+    return checked
+
+
+concatenate, stack, meshgrid = (_of_some(operator) for operator in (_relay.concatenate, _relay.stack, _relay.meshgrid))
 
 
 def scatter(data: Any, indices: Any, updates: Any, axis: int) -> Any:
