@@ -83,7 +83,7 @@ ADDED = {
 ERRORS = '''
 __version__: str
 
-class RelayError(Exception):
+class RelayError(Failure):
     """Something is wrong with a program or its data; `diagnostics` has it in parts."""
 
     diagnostics: list[Diagnostic]
@@ -93,7 +93,7 @@ class RelayError(Exception):
 class ExecutionError(RelayError):
     """A program failed while it ran."""
 
-class InternalError(RuntimeError):
+class InternalError(Failure, RuntimeError):
     """A defect of Relay itself."""
 
     diagnostics: list[Diagnostic]

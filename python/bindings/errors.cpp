@@ -296,14 +296,18 @@ void bind_errors(nb::module_& m) {
 
   nb::dict members;
   members["diagnostics"] = nb::tuple();  // of one that is raised in Python
+  const nb::object failure = nb::steal(PyErr_NewExceptionWithDoc(
+      "relay._core.Failure", "A RelayError or an InternalError.", PyExc_Exception, nullptr));
   relay_error = PyErr_NewExceptionWithDoc(
       "relay.RelayError",
       "Something is wrong with a program or its data; `diagnostics` has it in parts.",
-      PyExc_Exception, members.ptr());
+      failure.ptr(), members.ptr());
   execution_error = PyErr_NewExceptionWithDoc(
       "relay.ExecutionError", "A program failed while it ran.", relay_error, nullptr);
-  internal_defect = PyErr_NewExceptionWithDoc("relay.InternalError", "A defect of Relay itself.",
-                                              PyExc_RuntimeError, members.ptr());
+  internal_defect = PyErr_NewExceptionWithDoc(
+      "relay.InternalError", "A defect of Relay itself.",
+      nb::make_tuple(failure, nb::borrow(PyExc_RuntimeError)).ptr(), members.ptr());
+  m.attr("Failure") = failure;
   m.attr("RelayError") = nb::borrow(relay_error);
   m.def("error_of", &error_of, nb::arg("diagnostics"),
         "A RelayError that says what diagnostics say, and has them.");

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from relay import ExecutionError, InternalError, RelayError
+from relay._core import Failure
 
 __all__ = ["DiagnosticError", "InternalError", "OpAttributeInvalid", "OpAttributeRequired", "OpAttributeUnImplemented", "OpError",
            "OpNotImplemented", "RelayError", "ExecutionError", "RPCError", "TVMError", "register_error"]  # fmt: skip
 
-TVMError = RelayError
+TVMError = Failure
 DiagnosticError = RelayError
 
 
-class OpError(TVMError):
+class OpError(RelayError):
     """Something is wrong with a call of an operator."""
 
 

@@ -171,6 +171,25 @@ def test_what_is_built_is_of_the_class_of_its_executor():
     assert all(isinstance(each, ExecutorFactoryModule) for each in (graph, aot)) and not isinstance(3, AOTExecutorFactoryModule)
 
 
+def test_defects_are_errors_of_tvm():
+    assert issubclass(tvm.error.InternalError, tvm.TVMError) and issubclass(tvm.error.DiagnosticError, tvm.TVMError)
+    assert issubclass(tvm.error.OpError, tvm.TVMError) and not issubclass(tvm.error.InternalError, tvm.error.DiagnosticError)
+    import relay as own
+
+    x = relay.var("x", shape=(2,))
+
+    @own.transform.function_pass(opt_level=0)
+    def breaks(func, mod, ctx):
+        return own.Function(func.params, own.add(func.params[0], own.const([1.0, 2.0, 3.0])))
+
+    with own.transform.PassContext(instruments=[own.instrument.VerifyInstrument()]), pytest.raises(tvm.TVMError, match="made an ill-typed module") as caught:
+        breaks(own.IRModule.from_expr(own.Function([x], x)))
+    assert isinstance(caught.value, tvm.error.InternalError) and caught.value.diagnostics
+    with pytest.raises(tvm.TVMError, match="as a script raises it"):
+        raise tvm.TVMError("as a script raises it")
+    assert pickle.loads(pickle.dumps(tvm.TVMError("a"))).args == ("a",)
+
+
 def test_folders_that_stay(tmp_path):
     with utils.TempDirectory.set_keep_for_debug():
         kept = utils.tempdir(str(tmp_path / "kept"))

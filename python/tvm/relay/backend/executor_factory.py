@@ -16,7 +16,7 @@ class _ByExecutor(type):
     """Classes of what was built for an executor: scripts ask isinstance, and `relay.build` alone makes objects."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, FactoryModule) and instance.executor.name == vars(cls)["executor_name"]
+        return isinstance(instance, FactoryModule) and bool(instance.executor.name == vars(cls)["executor_name"])
 
 
 class GraphExecutorFactoryModule(FactoryModule, metaclass=_ByExecutor):
