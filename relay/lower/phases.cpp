@@ -227,15 +227,21 @@ std::optional<DraftKernel> lower_phases(const Job& job, const Space& space, Dim 
       group.members[0].values.size() != 1) {
     return std::nullopt;
   }
-  if (!space.has_folds() && !chooses_by_remainder(group.members[0].values[0])) return std::nullopt;
+  const ScalarRef& value = group.members[0].values[0];
+  const bool chooses = space.has_folds() || chooses_by_remainder(value);
+  if (!chooses && !interleaves(value, group.rows.back())) return std::nullopt;
   const ScalarNode& last = *group.members[0].point.back();
   if (last.kind != ScalarKind::kIndex || last.axis != group.rows.back().id) return std::nullopt;
-  auto divisors = divisors_of(group.members[0].values[0], group.rows);
+  auto divisors = divisors_of(value, group.rows);
   if (!divisors || !divisors->contains(group.rows.back().id)) return std::nullopt;
   const auto steps = static_cast<uint64_t>(divisors->at(group.rows.back().id));
   if (phases_of(*divisors) > kMostPhases || !std::has_single_bit(steps)) return std::nullopt;
-  if (!space.has_folds()) {
-    const int lanes = lanes_of(space, job.options);
+  const int lanes = lanes_of(space, job.options);
+  if (!chooses) {
+    // Short lines are turned in registers with their neighbours, where nothing else is to be done.
+    const Dim line = floor_div(group.rows.back().extent, Dim(static_cast<int64_t>(steps)));
+    if (line.is_int() && line.as_int() < lanes) return std::nullopt;
+  } else if (!space.has_folds()) {
     if (auto across = Phases(job, group, *divisors).run_across(job.name, flops, lanes))
       return across;
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <unordered_set>
 
+#include <relay/lower/contraction.h>
 #include <relay/lower/scalars.h>
 #include <relay/lower/sum_of_products.h>
 #include <relay/tensor_expr/affine.h>
@@ -177,6 +178,20 @@ bool chooses_by_remainder(const ScalarRef& value) {
     for (const ScalarRef& arg : node->args) waiting.push_back(arg.get());
   }
   return false;
+}
+
+bool interleaves(const ScalarRef& value, const Axis& axis) {
+  bool found = false;
+  for (const ScalarNode* node : te::post_order({&value, 1})) {
+    if (node->kind != ScalarKind::kLoad || axes_of(ScalarRef(node), {&axis, 1}).empty()) continue;
+    const ScalarNode& last = *node->args.back();
+    const bool is_quotient = last.kind == ScalarKind::kBinary &&
+                             last.binary == te::BinaryOp::kFloorDiv &&
+                             plain_axis(last.args[0]) == axis.id;
+    if (!is_quotient) return false;
+    found = true;
+  }
+  return found;
 }
 
 std::vector<bool> choices_of_tables(const Computation& computation) {

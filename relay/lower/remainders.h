@@ -29,6 +29,11 @@ int64_t phases_of(const std::map<uint32_t, int64_t>& divisors);
 /// loads: neighbouring results then choose differently, and those of one remainder alike.
 bool chooses_by_remainder(const te::ScalarRef& value);
 
+/// True if results along an axis are elements of several lines in turn, as those of a pixel
+/// shuffle: the axis' quotient is a place within lines, its remainder says which line. Loads that
+/// do not depend on the axis are free to stand beside.
+bool interleaves(const te::ScalarRef& value, const te::Axis& axis);
+
 /// By stage: true if it chooses among a few elements (a maximum, say) and each of its results is
 /// read by one table alone. Written out in its reader it is computed once for all of a table, in
 /// registers, and its results need no memory.

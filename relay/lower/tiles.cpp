@@ -108,7 +108,14 @@ class SpreadTables : public TableKernel {
     for (const ScalarNode* node : te::post_order(entries_)) {
       if (node->kind == ScalarKind::kLoad && !take(*node)) return false;
     }
-    return lines_.data != nullptr && lines_.data->bounds == te::Bounds::kFill;
+    if (lines_.data == nullptr) return false;
+    if (lines_.data->bounds == te::Bounds::kFill) return true;
+    // A copy takes whole lines and bands, which may reach past what the tables read.
+    filled_ = copy_node(*lines_.data);
+    filled_->bounds = te::Bounds::kFill;
+    filled_->fill = zero(filled_->dtype);
+    lines_.data = filled_.get();
+    return true;
   }
 
   bool take(const ScalarNode& load) {
@@ -367,6 +374,7 @@ class SpreadTables : public TableKernel {
   }
 
   Lines lines_;
+  Ref<ScalarNode> filled_;  // the load of the lines, where none of the tables' is filled
   std::optional<size_t> down_;
   uint32_t row_axis_ = 0;
   size_t row_ = 0;  // dimension of the map

@@ -119,15 +119,16 @@ class ContractionEmitter {
   Value* stays_inside(const LaneLoad& lanes, Value* least_along, Value* greatest_along);
 
   // contraction_windows.cpp
-  /// A window whose places are all written out, with masks of their own, inside of the loops over
-  /// the other folded axes: what is read for one place is near for the next, and lines of a panel
-  /// follow each other.
+  /// A window whose places are written out, with masks of their own, inside of the loops over the
+  /// other folded axes: what is read for one place is near for the next, and lines of a panel
+  /// follow each other. A window of many places is written out line by line.
   struct Window {
-    std::vector<size_t> within, across;        // the folded axes: of the window, and the others
-    std::vector<std::vector<int64_t>> places;  // values of all folded axes, 0 for those across
+    /// The folded axes: of the window, in loops and written out, and the others.
+    std::vector<size_t> around, within, across;
+    std::vector<std::vector<int64_t>> places;  // values of all folded axes, 0 for those in loops
   };
-  /// Nothing unless columns lie side by side, conditions speak of a few places, there are other
-  /// folded axes, and the target can load parts of vectors.
+  /// Nothing unless columns lie side by side, conditions speak of a window with short lines, there
+  /// are other folded axes, and the target can load parts of vectors.
   std::optional<Window> written_out() const;
   void pack_window(const std::vector<LaneLoad>& all, const Window& window, Value* width,
                    Value* panel);

@@ -1,4 +1,4 @@
-// Contractions: copying windows into panels, where they have few places.
+// Contractions: copying windows into panels, a few places in one pass.
 #include <algorithm>
 
 #include <relay/codegen/llvm/contraction_emitter.h>
@@ -6,7 +6,7 @@
 namespace relay::codegen {
 
 std::optional<ContractionEmitter::Window> ContractionEmitter::written_out() const {
-  constexpr size_t kMostPlaces = 9;
+  constexpr int64_t kMostPlaces = 11;
   if (!plan_.rhs.load) return std::nullopt;
   const LinearLoad& load = *plan_.rhs.load;
   const std::vector<te::Axis>& axes = plan_.folded.axes;
@@ -15,26 +15,33 @@ std::optional<ContractionEmitter::Window> ContractionEmitter::written_out() cons
   if (!ScalarEmitter::has_masked_access(f_.target, load.dtype.size())) return std::nullopt;
   const FoldOrder order = condition_order(std::nullopt);
   Window window;
-  window.places.push_back(std::vector<int64_t>(axes.size(), 0));
-  for (size_t i = 0; i < order.axes.size(); ++i) {
-    const size_t axis = order.axes[i];
-    if (i >= order.decided) {
-      window.across.push_back(axis);
-      continue;
-    }
-    window.within.push_back(axis);
+  window.across.assign(order.axes.begin() + static_cast<std::ptrdiff_t>(order.decided),
+                       order.axes.end());
+  // The last of the window's axes are written out, as many as give few places.
+  size_t first = order.decided;
+  int64_t count = 1;
+  while (first > 0) {
+    const size_t axis = order.axes[first - 1];
     const Dim extent = axes[axis].extent;
-    if (!extent.is_int() || extent.as_int() > int64_t{kMostPlaces}) return std::nullopt;
-    if (axis == 0 && !plan_.one_pass) return std::nullopt;
+    if (!extent.is_int() || extent.as_int() < 1 || extent.as_int() > kMostPlaces / count ||
+        (axis == 0 && !plan_.one_pass))
+      break;
+    count *= extent.as_int();
+    --first;
+  }
+  window.around.assign(order.axes.begin(), order.axes.begin() + static_cast<std::ptrdiff_t>(first));
+  window.within.assign(order.axes.begin() + static_cast<std::ptrdiff_t>(first),
+                       order.axes.begin() + static_cast<std::ptrdiff_t>(order.decided));
+  window.places.push_back(std::vector<int64_t>(axes.size(), 0));
+  for (size_t axis : window.within) {
     std::vector<std::vector<int64_t>> longer;
     for (const std::vector<int64_t>& place : window.places) {
-      for (int64_t value = 0; value < extent.as_int(); ++value) {
+      for (int64_t value = 0; value < axes[axis].extent.as_int(); ++value) {
         longer.push_back(place);
         longer.back()[axis] = value;
       }
     }
     window.places = std::move(longer);
-    if (window.places.size() > kMostPlaces) return std::nullopt;
   }
   if (window.within.empty() || window.across.empty()) return std::nullopt;
   return window;
@@ -47,11 +54,7 @@ void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Win
     for (size_t axis : window.within) values[axis] = n(place[axis]);
   };
   std::vector<std::vector<LaneLoad>> loads(window.places.size(), all);
-  std::vector<Value*> values(plan_.folded.axes.size(), n(0));
-  for (size_t p = 0; p < window.places.size(); ++p) {
-    move_to(window.places[p], values);
-    for (LaneLoad& lanes : loads[p]) lanes.mask = mask_at(lanes, values);
-  }
+  bool bytes = false;
   // The next window but one begins far away, where the processor does not look by itself. Places
   // that differ in an axis along which the window's elements lie side by side are on the same
   // lines.
@@ -63,15 +66,20 @@ void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Win
       return place[axis] == 0 || !load.offset.coefficient(axes[axis].id).is_int(1);
     });
   };
-  // Bytes that are as they are in memory: all vectors of a line at once.
-  const bool bytes = joins_bytes(static_cast<int64_t>(all.size())) &&
-                     load.dtype == plan_.rhs_type &&
-                     std::all_of(loads.begin(), loads.end(), [](const auto& place) {
-                       return std::all_of(place.begin(), place.end(), [](const LaneLoad& lanes) {
-                         return lanes.mask != nullptr && lanes.offsets == nullptr;
-                       });
-                     });
-  fold_loops(window.across, [&](std::vector<Value*>& values) {
+  auto find_masks = [&](std::vector<Value*>& values) {
+    for (size_t p = 0; p < window.places.size(); ++p) {
+      move_to(window.places[p], values);
+      for (LaneLoad& lanes : loads[p]) lanes.mask = mask_at(lanes, values);
+    }
+    // Bytes that are as they are in memory: all vectors of a line at once.
+    bytes = joins_bytes(static_cast<int64_t>(all.size())) && load.dtype == plan_.rhs_type &&
+            std::all_of(loads.begin(), loads.end(), [](const auto& place) {
+              return std::all_of(place.begin(), place.end(), [](const LaneLoad& lanes) {
+                return lanes.mask != nullptr && lanes.offsets == nullptr;
+              });
+            });
+  };
+  auto copy_places = [&](std::vector<Value*>& values) {
     for (size_t p = 0; p < window.places.size(); ++p) {
       move_to(window.places[p], values);
       Value* along = part_of(load.offset, plan_.folded, values);
@@ -93,7 +101,14 @@ void ContractionEmitter::pack_window(const std::vector<LaneLoad>& all, const Win
                      element(row, plan_.rhs_type, n(static_cast<int64_t>(v) * plan_.lanes)));
       }
     }
-  });
+  };
+  std::vector<size_t> order = window.around;
+  order.insert(order.end(), window.across.begin(), window.across.end());
+  fold_loops(order, copy_places,
+             [&](size_t depth, std::vector<Value*>& values, const std::function<void()>& inner) {
+               if (depth == window.around.size()) find_masks(values);
+               inner();
+             });
 }
 
 std::optional<size_t> ContractionEmitter::shared_taps(const std::vector<LaneLoad>& all) const {
