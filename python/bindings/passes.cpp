@@ -187,7 +187,7 @@ PassInfo info_of(Name name, int opt_level, std::string doc, std::vector<std::str
   check_pass_names(required, "what " + name.str() + " requires");
   note_pass_name(name.str());
   PassInfo info{name, opt_level, {}, std::move(doc), std::move(required)};
-  info.of_user = true;
+  info.result_of = PassInfo::ResultOf::kAuthor;
   if (typed) info.requires_ = {ProgramState::kTyped};
   return info;
 }

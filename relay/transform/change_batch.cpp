@@ -67,10 +67,12 @@ RELAY_REGISTER_PASS({
      1,
      {},
      "Gives parameters of the entry, mostly inputs, another extent along one axis: another size of "
-     "the batch. Annotations of other variables and attributes that have the extent stay.",
+     "the batch. Annotations of other variables and attributes that have the extent stay. Name "
+     "parameters whose extents have to agree in one call: an ill-typed result is an error.",
      {},
      false,
-     PassInfo::Signature::kOther},
+     PassInfo::Signature::kOther,
+     PassInfo::ResultOf::kOptions},
     {{"data", "The axis of each, by name: a dictionary, or entries `NAME: AXIS`.",
       std::vector<std::string>{}, OptionEntries::kIntegerByName},
      {"batch_size", "The extent.", int64_t{16}}},

@@ -120,15 +120,10 @@ void type_result(Module& result, const PassInfo& info, bool is_checked) {
   }
 }
 
-/// Throws `Error` for a wrong result of a pass that its user wrote, unless that is left to what
-/// looks at the result anyway, or of one that changes signatures as its user says.
-void check_for_user(const Module& input, const Module& result, const PassInfo& info,
-                    bool is_checked) {
-  const bool other_signature = info.signature == PassInfo::Signature::kOther;
-  const bool written = info.of_user && !is_checked;
-  if ((!written && !other_signature) || same_functions(input, result)) return;
-  std::vector<Diagnostic> errors =
-      result_errors(input, result, other_signature || wants_types(info));
+/// Throws `Error` for a result that is wrong through the user of the pass.
+void check_for_user(const Module& input, const Module& result, const PassInfo& info, bool types) {
+  if (same_functions(input, result)) return;
+  std::vector<Diagnostic> errors = result_errors(input, result, types);
   if (errors.empty()) return;
   throw Error(
       located(Error(std::move(errors)), info, "in pass " + info.name.str() + ", in its result"));
@@ -136,6 +131,18 @@ void check_for_user(const Module& input, const Module& result, const PassInfo& i
 
 // The last pass that changed the module under this thread's outermost one.
 thread_local Name last_to_change;
+
+// While a pass works, those that it runs have modules of their own.
+class OwnModules {
+ public:
+  OwnModules() : outer_(std::exchange(last_to_change, Name())) {}
+  ~OwnModules() { last_to_change = outer_; }
+  OwnModules(const OwnModules&) = delete;
+  OwnModules& operator=(const OwnModules&) = delete;
+
+ private:
+  Name outer_;
+};
 
 }  // namespace
 
@@ -221,13 +228,14 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   const bool types = context.config_value<bool>("relay.verify_types");
   const bool verifies = types || context.config_value<bool>("relay.verify_passes");
   auto start = std::chrono::steady_clock::now();
+  const bool is_checked = verifies || !context.instruments.empty();
   Module result;
   try {
     PassProgram::Run program(input);
+    const OwnModules nested;
     result = run(input, context);
     program.finish(result);
-    const bool is_checked = verifies || !context.instruments.empty();
-    check_for_user(input, result, info_, is_checked);
+    if (info_.result_of == PassInfo::ResultOf::kOptions) check_for_user(input, result, info_, true);
     if (typed_results && !same_functions(input, result)) type_result(result, info_, is_checked);
   } catch (const InternalError& error) {
     throw InternalError(std::string(error.what()) + "\nnote: in pass " + info_.name.str());
@@ -249,6 +257,9 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.after) instrument.after(input, result, info_, seconds);
   }
+  // Instruments see the result first: they may say more about it, or show it.
+  if (info_.result_of == PassInfo::ResultOf::kAuthor && !verifies)
+    check_for_user(input, result, info_, wants_types(info_) && (is_checked || !typed_results));
   return result;
 }
 

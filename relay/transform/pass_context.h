@@ -41,8 +41,13 @@ struct PassInfo {
     kOther          // nothing can be compared
   };
   Signature signature = Signature::kKept;
-  /// True for a pass that a user wrote: an ill-formed or ill-typed result is an error of the pass.
-  bool of_user = false;
+  /// The one who answers for an ill-formed or ill-typed result.
+  enum class ResultOf : uint8_t {
+    kLibrary,  // a defect of ours: verification reports it as an internal error
+    kOptions,  // the user, whose options say what becomes of the program: always an error
+    kAuthor    // the user, who wrote the pass: an error, unless verification has found it
+  };
+  ResultOf result_of = ResultOf::kLibrary;
   /// For a pass that does what its user has written: finds the part that makes of `before` a module
   /// for which `wrong` holds; nothing if no part does.
   std::function<std::optional<Diagnostic>(const Module& before,

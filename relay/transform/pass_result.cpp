@@ -1,11 +1,11 @@
 #include <relay/transform/pass_result.h>
 
-#include <algorithm>
 #include <utility>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/visit.h>
 #include <relay/support/error.h>
+#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -69,9 +69,12 @@ std::vector<Diagnostic> result_errors(const Module& before, const Module& after,
   for (const auto& [name, function] : after.functions()) {
     const Function* old = before.function(name);
     if (old == function.get()) continue;
-    const std::vector<VarRef> open = old == nullptr ? std::vector<VarRef>() : free_vars(old);
+    PointerSet<Var> open;
+    if (old != nullptr) {
+      for (const VarRef& var : free_vars(old)) open.insert(var.get());
+    }
     for (const VarRef& var : free_vars(function.get())) {
-      if (std::find(open.begin(), open.end(), var) != open.end()) continue;
+      if (open.contains(var.get())) continue;
       errors.push_back(
           Diagnostic::error("%" + var->name().str() + " is used where it is not in scope",
                             var->span())

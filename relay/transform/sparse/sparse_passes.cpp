@@ -312,7 +312,8 @@ RELAY_REGISTER_PASS({
      "the arrays and gives the extents.",
      {},
      false,
-     PassInfo::Signature::kOther},
+     PassInfo::Signature::kOther,
+     PassInfo::ResultOf::kOptions},
     {kNames, kShapes},
     [](const PassInfo& info, const PassOptions& options) {
       return params_to_sparse(info, options, dense_form());
@@ -340,7 +341,8 @@ RELAY_REGISTER_PASS({
      "data, as `nn.sparse_conv2d`. `relay.sparse.process_conv2d_params` makes the arrays.",
      {},
      false,
-     PassInfo::Signature::kOther},
+     PassInfo::Signature::kOther,
+     PassInfo::ResultOf::kOptions},
     {kNames, kShapes, kLayout, kKernelSize},
     [](const PassInfo& info, const PassOptions& options) {
       return params_to_sparse(info, options,
