@@ -1,5 +1,6 @@
 #include <relay/transform/monomorphic.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,10 +10,12 @@
 #include <relay/infer/infer.h>
 #include <relay/infer/specialize/instance_types.h>
 #include <relay/ir/rewrite.h>
+#include <relay/ir/type_fields.h>
 #include <relay/ir/visit.h>
 #include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/fusion.h>
 
 namespace relay {
 namespace {
@@ -151,7 +154,47 @@ Module monomorphic(Module module, const Name& entry) {
 
 namespace {
 
-// Puts polymorphic functions that lets bind in the place of their uses, where each has one type.
+// Says nothing of some type parameters in annotations.
+class Opening {
+ public:
+  explicit Opening(std::span<const TypeVarRef> params) {
+    for (const TypeVarRef& param : params) params_.insert(param.get());
+  }
+
+  /// The type with `_` in their place. A list of dimensions is open as a whole, and so is a data
+  /// type with a dimension among its arguments, as a dimension alone cannot be.
+  TypeRef operator()(const TypeRef& type) const {
+    if (!type || !mentions(type)) return type;
+    if (type->is<TypeVar>() || type->is<ShapeType>() || takes_dimension(*type))
+      return IncompleteType::make(0, type->kind());
+    return map_parts(
+        type, [&](const TypeRef& part) { return (*this)(part); }, [](Dim dim) { return dim; });
+  }
+
+ private:
+  bool mentions(const TypeRef& type) const {
+    return std::ranges::any_of(free_type_vars(type),
+                               [&](const TypeVarRef& var) { return params_.contains(var.get()); });
+  }
+  bool takes_dimension(const Type& type) const {
+    const auto* call = type.as<TypeCall>();
+    return call != nullptr && std::ranges::any_of(call->args(), [&](const TypeRef& argument) {
+             return argument->is<DimType>() && mentions(argument);
+           });
+  }
+  PointerSet<TypeVar> params_;
+};
+
+// A function literal without its own type parameters. Inference gives it the one type of its place.
+ExprRef without_type_params(const Function& literal) {
+  const ExprRef copy = copy_with_fresh_vars(ExprRef(&literal), Opening(literal.type_params()));
+  const auto* own = copy->as<Function>();
+  return make_function({own->params().begin(), own->params().end()}, own->body(),
+                       TypeRef(own->ret_type()), {}, {}, own->attrs(), own->span());
+}
+
+// Puts polymorphic functions that lets bind in the place of their uses, where each has one type,
+// and gives literals that a function gets one.
 class PolymorphicLets final : public Rewriter {
  private:
   static bool is_polymorphic(const Let& let) {
@@ -178,6 +221,11 @@ class PolymorphicLets final : public Rewriter {
         throw Error("polymorphic functions that lets bind are used too often; make them global",
                     expr->span());
       own[i] = copy_with_fresh_vars(copy_nodes(found->function));
+    }
+    for (size_t i = 1; i < own.size() && expr->is<Call>(); ++i) {
+      const auto* literal = own[i]->as<Function>();
+      if (literal != nullptr && !literal->type_params().empty() && !is_primitive(literal))
+        own[i] = without_type_params(*literal);
     }
     const auto* let = expr->as<Let>();
     return let != nullptr && functions_.contains(let->var().get()) ? own[1] : rebuild(expr, own);

@@ -10,10 +10,9 @@ namespace relay {
 /// gone. Throws `Error` where a function needs itself at ever new types.
 Module monomorphic(Module module, const Name& entry);
 
-/// The module, typed, with polymorphic functions that lets bind in the place of their uses, and
-/// with the type of the call for those that are called where they are written, so that each has one
-/// type. Those that call themselves stay. Throws `Error` if the copies have more than a million
-/// nodes.
+/// The module, typed, with polymorphic functions that lets bind in the place of their uses, and one
+/// type for each that is called, or given to a function, where it is written. Those that call
+/// themselves stay. Throws `Error` if the copies have more than a million nodes.
 Module without_polymorphic_lets(Module module);
 
 }  // namespace relay
