@@ -325,9 +325,15 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
   if (argument.known.kind == Known::Kind::kConstant) {
     uint32_t constant = program_.constant_on(argument.known.index, argument.device);
     auto [entry, added] = unit_->constants.try_emplace(constant);
-    if (added)
-      entry->second = unit_->graph->add_constant(info_of(argument.type),
-                                                 program_.constant_ref(constant), argument.device);
+    if (added) {
+      te::TensorInfo info = info_of(argument.type);
+      // The type that a let states may leave extents open.
+      const Value& value = program_.executable().constants[constant];
+      if (!value.is_scalar())
+        info.dims.assign(value.array().shape().begin(), value.array().shape().end());
+      entry->second =
+          unit_->graph->add_constant(info, program_.constant_ref(constant), argument.device);
+    }
     return entry->second;
   }
   uint32_t reg = to_register(argument.known);
