@@ -349,7 +349,7 @@ def jacfwd(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 
 
 def jacfwd(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Any:
-    """What `jacobian` gives, by forward passes, one for each element of the parameter: less work where that has fewer elements than the result.
+    """The same as `jacobian`, by forward passes, one for each element of the parameter: less work where that has fewer elements than the result.
 
     Functions of Python may give several arrays. Raises RelayError as `jacobian` does.
     """

@@ -192,7 +192,7 @@ class Matcher {
   // Nodes from which no way of a dominator ends well.
   std::map<std::pair<const CompiledPattern*, uint32_t>, PointerSet<Expr>> dead_;
 
-  // What earlier matches found out (memory.cpp).
+  // Findings of earlier matches (memory.cpp).
   bool remembers_ = false;
   uint32_t recursive_ = kEnd;        // what the wildcard stands for that is the whole pattern
   PointerMap<Expr, uint32_t> kept_;  // 0: it does not fit; else the number of a list, from 1

@@ -1,4 +1,4 @@
-// What a matcher keeps from one match of a recursive pattern to the next.
+// Matches of recursive patterns that a matcher keeps from one node to the next.
 #include <algorithm>
 
 #include <relay/pattern/matcher.h>

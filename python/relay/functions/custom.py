@@ -76,7 +76,7 @@ def _gradient_of(gradient: Callable[..., Any], form: _Form) -> Callable[..., lis
 
 
 def _slopes(found: Any, form: _Form, arrays: Sequence[Tracer]) -> list[Tracer | None]:
-    """What the user's gradient gave, one for each array of the arguments."""
+    """The gradients that the user's function gave, one for each array of the arguments."""
     if not isinstance(found, (tuple, list)):
         raise TypeError(f"the gradient of custom_gradient gives a tuple with a gradient for each argument, not a {type(found).__name__}")
     if len(found) != len(form.counts):
@@ -90,7 +90,7 @@ def _slopes(found: Any, form: _Form, arrays: Sequence[Tracer]) -> list[Tracer | 
 
 
 def _beside_tree(found: Any, arg: Any, place: int) -> list[Any]:
-    """What stands for each leaf of an argument; None stands for all leaves that it is in the place of."""
+    """The gradient of each leaf of an argument; None stands for all leaves that it is in the place of."""
     if found is None:
         return [None] * len(tree.flatten(arg)[0])
     wanted, given = tree._parts(arg), tree._parts(found)
@@ -106,7 +106,10 @@ def custom_gradient(fun: Any, gradient: Callable[..., Any]) -> Callable[..., Any
     from ..gradients import custom_gradient as of_program
 
     python, back = _python(fun), _python(gradient)
-    signature = inspect.signature(fun)
+    try:
+        signature = inspect.signature(fun)
+    except ValueError:  # a function of C
+        signature = inspect.signature(lambda *args: None)
 
     def traced(*args: Any, **kwargs: Any) -> Any:
         outer = current()

@@ -313,7 +313,7 @@ def jacobian(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
 
 
 def jacfwd(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
-    """What `jacobian` gives, by forward passes, one for each element of the argument."""
+    """The same as `jacobian`, by forward passes, one for each element of the argument."""
     return _jacobian(fun, argnums, True)
 
 
