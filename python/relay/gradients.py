@@ -509,8 +509,9 @@ def custom_gradient(fn: Any, gradient: Callable[..., Any]) -> Any:
         return slopes(call.args, call.result, given)
 
     def lanes(call: Any, args: Sequence[Expr], count: int | None) -> Expr:
-        return _of_lanes(typed, slopes, [arg.checked_type for arg in call.args], count)(*args)
+        return of_lanes(typed, slopes, [arg.checked_type for arg in call.args], count)(*args)
 
+    from ._custom_lanes import of_lanes
     from .op import register, set_attr
 
     operator = register(f"custom_gradient.f{next(_names)}", inputs=[f"x{i}" for i in range(len(types))], relation=relation,
@@ -518,20 +519,3 @@ def custom_gradient(fn: Any, gradient: Callable[..., Any]) -> Any:
     set_attr(operator.op, "lanes_form", lanes)  # type: ignore[attr-defined]
     params = [var(param.name_hint, one) for param, one in zip(typed.params, types)]
     return Function(params, operator(*params), None, list(typed.type_params))
-
-
-def _of_lanes(fn: Function, slopes: Callable[..., list[Expr]], types: Sequence[Type], count: int | None) -> Callable[..., Expr]:
-    """A function with a gradient of its own, and that gradient, for many lanes: all parameters have them along the first axis."""
-    params = [var(param.name_hint, one) for param, one in zip(fn.params, types)]
-    one = _typed(Function(params, bind(fn.body, dict(zip(fn.params, params)))), IRModule())
-    result = _result_type(one)
-    parts = list(result.fields) if isinstance(result, TupleType) else [result]
-
-    def gradient(args: Sequence[Expr], value: Expr, *given: Expr) -> list[Expr]:
-        inner = [var("x", each) for each in [*types, result, *parts]]
-        found = slopes(inner[: len(types)], inner[len(types)], inner[len(types) + 1 :])
-        many = _core.batch(Function(inner, Tuple(found)), IRModule(), [0] * len(inner), 0, count)
-        all_of = many(*args, value, *given)
-        return [TupleGetItem(all_of, i) for i in range(len(types))]
-
-    return custom_gradient(_core.batch(one, IRModule(), [0] * len(types), 0, count), gradient)

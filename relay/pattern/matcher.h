@@ -153,6 +153,8 @@ class Matcher {
   struct First {
     uint32_t part;
     const Expr* expr;
+    bool again;  // the part fitted another node around this one, which nothing compared
+    bool operator==(const First&) const = default;
   };
 
   bool run();

@@ -15,6 +15,10 @@ constexpr size_t kMostInAll = size_t{1} << 22;  // so that a program of any size
 void Matcher::forget() {
   const CompiledPattern::Part& root = pattern_->parts_[pattern_->root_];
   recursive_ = root.pattern->kind() == DFPatternKind::kWildcard ? root.target : kEnd;
+  // A dominator settles on one parent, which depends on what was bound before.
+  for (const CompiledPattern::Part& part : pattern_->parts_) {
+    if (part.pattern->kind() == DFPatternKind::kDominator) recursive_ = kEnd;
+  }
   kept_.clear();
   firsts_.clear();
   ends_.clear();
@@ -34,10 +38,24 @@ void Matcher::keep(bool fits) {
   // The last binding is that of the whole pattern, which is not part of what it stands for.
   std::vector<First> firsts;
   for (size_t i = 0; i + 1 < trail_.size() && firsts.size() <= kMostParts; ++i) {
-    if (trail_parts_[i] != kEnd) firsts.push_back({trail_parts_[i], trail_[i].expr});
+    if (trail_parts_[i] != kEnd) {
+      firsts.push_back({trail_parts_[i], trail_[i].expr, false});
+      continue;
+    }
+    for (First& first : firsts) {
+      const bool same = pattern_->parts_[first.part].pattern == trail_[i].pattern;
+      if (same && first.expr != trail_[i].expr) first.again = true;
+    }
   }
-  // All that was recalled is among them. Mostly nothing new is: then both nodes share one list.
-  if (recalled_ == 0 || list(recalled_).size() < firsts.size()) {
+  if (recalled_ != 0) {  // all of these are among them
+    for (const First& earlier : list(recalled_)) {
+      for (First& first : firsts) {
+        if (first.part == earlier.part && earlier.again) first.again = true;
+      }
+    }
+  }
+  // Mostly nothing is new: then both nodes share one list.
+  if (recalled_ == 0 || !std::ranges::is_permutation(list(recalled_), firsts)) {
     if (firsts.size() > kMostParts || firsts_.size() + firsts.size() > kMostInAll) return;
     firsts_.insert(firsts_.end(), firsts.begin(), firsts.end());
     ends_.push_back(firsts_.size());
@@ -49,7 +67,9 @@ void Matcher::keep(bool fits) {
 /// The answer of an earlier match to a goal, a wildcard that stands for a pattern; nothing if that
 /// match does not decide it. Where a node did not fit alone, it fits nowhere, as what is bound
 /// already only adds conditions. Where it did fit, the first way in which it did is also the first
-/// one here if it agrees with what is bound, and the way taken if no goal that follows can fail.
+/// one here if it agrees with what is bound, and the way taken if no goal that follows can fail. A
+/// part that fitted several nodes there would be compared with what is bound: then nothing is
+/// known.
 std::optional<bool> Matcher::recall(const Goal& goal, uint32_t done) {
   if (!remembers_ || goal.free || pattern_->parts_[goal.part].target != recursive_) return {};
   const uint32_t* known = kept_.find(goal.expr);
@@ -58,7 +78,7 @@ std::optional<bool> Matcher::recall(const Goal& goal, uint32_t done) {
   if (!pool_[done].only_binds) return {};
   const std::span<const First> firsts = list(*known);
   const bool agrees = std::ranges::all_of(firsts, [&](const First& first) {
-    return bound_[first.part] == nullptr || bound_[first.part] == first.expr;
+    return bound_[first.part] == nullptr || (bound_[first.part] == first.expr && !first.again);
   });
   if (!agrees) return {};
   for (const First& first : firsts) {

@@ -43,7 +43,8 @@ VarRef with_extent(const Var& param, int64_t axis, int64_t extent) {
                 param.span());
   }
   dims[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = Dim(extent);
-  return make_var(param.name(), TensorType::make(dims, tensor->dtype()), param.span());
+  return make_var(param.name(), TensorType::make(ShapeType::make(dims), tensor->dtype_type()),
+                  param.span());
 }
 
 FunctionRef change_batch(const FunctionRef& function, const BatchAxes& axes, int64_t extent) {

@@ -154,6 +154,11 @@ Module monomorphic(Module module, const Name& entry) {
 
 namespace {
 
+constexpr size_t kMostNodes = 1'000'000;  // of copies of polymorphic functions
+Error too_many(Span span) {
+  return Error("polymorphic functions inside of others are used too often; make them global", span);
+}
+
 // Says nothing of some type parameters in annotations.
 class Opening {
  public:
@@ -217,9 +222,7 @@ class PolymorphicLets final : public Rewriter {
       const Found* found = var == nullptr ? nullptr : functions_.find(var);
       if (found == nullptr) continue;
       made_ += found->nodes;
-      if (made_ > kMostNodes)
-        throw Error("polymorphic functions that lets bind are used too often; make them global",
-                    expr->span());
+      if (made_ > kMostNodes) throw too_many(expr->span());
       own[i] = copy_with_fresh_vars(copy_nodes(found->function));
     }
     for (size_t i = 1; i < own.size() && expr->is<Call>(); ++i) {
@@ -231,7 +234,6 @@ class PolymorphicLets final : public Rewriter {
     return let != nullptr && functions_.contains(let->var().get()) ? own[1] : rebuild(expr, own);
   }
 
-  static constexpr size_t kMostNodes = 1'000'000;
   struct Found {
     ExprRef function;
     size_t nodes;
@@ -253,7 +255,7 @@ class PolymorphicCalls final : public Rewriter {
     }
     return rebuild(expr, own);
   }
-  static ExprRef at_call(const Call& call, const Function* function, const FuncType& scheme) {
+  ExprRef at_call(const Call& call, const Function* function, const FuncType& scheme) {
     if (!scheme.is_scheme() || call.type() == nullptr) return ExprRef(function);
     std::vector<TypeRef> params;
     for (const ExprRef& arg : call.args()) {
@@ -265,12 +267,30 @@ class PolymorphicCalls final : public Rewriter {
     const inference::Substitution types = inference::match_scheme(
         &scheme, FuncType::make(std::move(params), TypeRef(call.type())), which);
     if (types.size() != which.size()) return ExprRef(function);
+    Key key{function, {}};
     for (const auto& [param, type] : types) {
       if (!type) return ExprRef(function);
       for (const TypeVarRef& name : free_type_vars(type)) outer.insert(name.get());
+      key.second.push_back(type.get());
     }
-    return inference::instantiate_function(function, &scheme, types, true, outer);
+    auto [entry, fresh] = instances_.try_emplace(std::move(key));
+    if (fresh) {
+      made_ += count_nodes(function);
+      if (made_ > kMostNodes) throw too_many(call.span());
+      entry->second = {ExprRef(function), types,
+                       inference::instantiate_function(function, &scheme, types, true, outer)};
+    }
+    return entry->second.instance;
   }
+
+  using Key = std::pair<const Function*, std::vector<const Type*>>;
+  struct Instance {
+    ExprRef function;               // whose address, and whose types',
+    inference::Substitution types;  // are the key
+    ExprRef instance;
+  };
+  std::map<Key, Instance> instances_;
+  size_t made_ = 0;
 };
 
 /// The typed module with each of its functions rewritten, and typed again.

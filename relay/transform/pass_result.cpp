@@ -81,6 +81,10 @@ std::vector<Diagnostic> result_errors(const Module& before, const Module& after,
               .note("in function @" + name.str()));
     }
   }
+  if (errors.empty()) {
+    errors = verify(after);
+    if (!errors.empty() && !verify(before).empty()) errors.clear();
+  }
   if (!errors.empty() || !types) return errors;
   errors = type_errors(after);
   if (!errors.empty() && !type_errors(before).empty()) errors.clear();

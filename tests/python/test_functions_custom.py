@@ -51,6 +51,39 @@ def test_trees_open_extents_and_loops():
     assert twice(rnp.asarray(X)).tolist() == pytest.approx((3 * X**2).tolist())
 
 
+def by_lanes(fun, x):
+    """Gradients of the sum of what a function gives for the lanes: of all at once, and of each."""
+    at_once = relay.grad(lambda m: relay.vmap(fun)(m).sum())(x)
+    each = relay.vmap(relay.grad(lambda v: fun(v).sum()))(x)
+    return at_once.tolist(), each.tolist()
+
+
+def test_loops_in_functions_and_gradients_over_lanes():
+    x = np.arange(6, dtype="float32").reshape(2, 3) / 4
+    looped = relay.custom_gradient(lambda v: relay.fori_loop(0, 3, lambda i, c: c * 2, v), lambda args, result, given: (given * 5,))
+    assert relay.vmap(looped)(x).tolist() == (8 * x).tolist()
+    assert by_lanes(looped, x) == ([[5, 5, 5]] * 2,) * 2
+
+    def doubled(args, result, given):
+        while given.sum() < 50:
+            given = given * 2
+        return (given,)
+
+    grown = relay.custom_gradient(lambda v: v * 2, doubled)
+    want = [[0, 32.5, 65], [25.5, 34, 42.5]]
+    assert by_lanes(lambda v: grown(v) * v, x) == (want, want)
+
+
+def test_results_and_arguments_that_are_no_floats():
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    first = relay.custom_gradient(lambda v: (v * 2, rnp.argmax(v)), lambda args, result, given: (given[0] * 10,))
+    assert by_lanes(lambda v: first(v)[0], x) == ([[10, 10, 10]] * 2,) * 2
+    scaled = relay.custom_gradient(lambda v, k: v * k, lambda args, result, given: (given * args[1], (given * args[0]).sum()))
+    by_x, by_k = relay.grad(lambda v, k: scaled(v, k).sum(), (0, 1))(x, 2.0)
+    assert by_x.tolist() == [[2, 2, 2]] * 2 and by_k.item() == 15
+    assert relay.grad(lambda v: scaled(v, 2).sum())(x.astype("float16")).tolist() == [[2, 2, 2]] * 2
+
+
 def of(gradient, fun=lambda v: v):
     return relay.grad(lambda v: relay.custom_gradient(fun, gradient)(v).sum())(rnp.asarray(X))
 

@@ -288,6 +288,19 @@ TEST(PatternDepth, ARecursivePatternIsAskedAboutEveryNode) {
   EXPECT_EQ(count("rec(%w, negative(%w) | tanh(_))"), 0);
 }
 
+TEST(PatternMemory, APartThatFittedSeveralNodesIsComparedAgain) {
+  const ExprRef x = make_var("x", parse_type("float32")), y = make_var("y", parse_type("float32"));
+  const ExprRef inner = call_op("add", {call_op("exp", {call_op("add", {x, y})}), y});
+  const ExprRef expr = call_op("add", {x, inner});
+  const pattern::CompiledPattern compiled(
+      parse_pattern("p", "rec(%w, add(%p = (exp(%w) | var(\"x\")), %w) | var(\"y\"))"));
+  pattern::Surroundings around(expr);
+  pattern::Matcher matcher(around);
+  matcher.remember();
+  EXPECT_TRUE(matcher.match(compiled, inner.get()));
+  EXPECT_FALSE(matcher.match(compiled, expr.get()));
+}
+
 // Random sums and negations of what is there already.
 ExprRef random_sums(std::mt19937& random, int size) {
   std::vector<ExprRef> nodes{make_var("x", parse_type("float32")),
@@ -321,6 +334,8 @@ TEST(PatternMemory, AnswersAsWithoutIt) {
         "%a = rec(%w, (%n = negative(%w)) | (%t = tanh(%w)) | %x)",
         "rec(%w, negative(%w) | add(%w, %y) | tanh(%x))", "rec(%w, add(%w, %w) | negative(%x))",
         "rec(%w, negative(tanh(%w)) | add(%x, %w) | var(\"y\"))",
+        "rec(%w, add(%p = (tanh(%w) | var(\"x\")), %w) | var(\"y\"))",
+        "rec(%w, add(%p = (negative(%w) | tanh(%w) | _), %w) | var(\"x\"))",
         "rec(%w, negative(%w) | dominates(tanh(%x), negative(_), add(_, _)) | var(\"x\"))"}) {
     const DFPatternRef pattern = parse_pattern("p", text);
     const pattern::CompiledPattern compiled(pattern);

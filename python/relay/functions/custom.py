@@ -69,8 +69,11 @@ def _gradient_of(gradient: Callable[..., Any], form: _Form) -> Callable[..., lis
             arrays, rest = inner[: len(args)], inner[len(args) :]
             found = gradient(form.args(arrays), *[tree.unflatten(form.result, part) for part in (rest[: len(fields)], rest[len(fields) :])])
             exprs = [None if value is None else trace.expr(value) for value in _slopes(found, form, arrays)]
+        # One tuple, so that work for several gradients stays one.
         known = dict(zip([param.variable for param in inner], outer))
-        return [None if expr is None else bind(expr, known) for expr in exprs]
+        made = bind(Tuple([expr for expr in exprs if expr is not None]), known)
+        places = iter(range(len(exprs)))
+        return [None if expr is None else TupleGetItem(made, next(places)) for expr in exprs]
 
     return derive
 
@@ -81,10 +84,14 @@ def _slopes(found: Any, form: _Form, arrays: Sequence[Tracer]) -> list[Tracer | 
         raise TypeError(f"the gradient of custom_gradient gives a tuple with a gradient for each argument, not a {type(found).__name__}")
     if len(found) != len(form.counts):
         raise ValueError(f"the gradient of custom_gradient gives {len(found)} gradients for {len(form.counts)} argument" + "s" * (len(form.counts) != 1))
+    from ..numpy._common import cast
+
     whole = [leaf for i, (one, arg) in enumerate(zip(found, form.args(arrays))) for leaf in _beside_tree(one, arg, i)]
     slopes: list[Tracer | None] = []
     for place, array in zip(form.places, arrays):
-        one = whole[place]
+        one = None if array.dtype.kind != "float" else whole[place]  # nobody differentiates by what is no float
+        if one is not None and array.weak:
+            one = cast(_lift(one), array.dtype)
         slopes.append(None if one is None else _beside(one, array, form.paths[place], "gradient"))
     return slopes
 
@@ -120,6 +127,8 @@ def custom_gradient(fun: Any, gradient: Callable[..., Any]) -> Callable[..., Any
             raise TypeError(f"a function with a gradient of its own has no arguments by name alone; {next(iter(bound.kwargs))!r} is one")
         form = _Form(bound.args)
         inputs = [_lift(form.leaves[place]) for place in form.places]
+        for place in form.places:  # the operator lives on, and this trace is not to live with it
+            form.leaves[place] = None
         made = of_program(_traced_once(python, form, inputs), _gradient_of(back, form))
         call = Call(made, [outer.expr(value) for value in inputs])
         type_ = type_of(outer, call)

@@ -259,6 +259,7 @@ def checkpoint(fun: Any, kept: int) -> Callable[..., Any]:
 
 
 def _jacobian(fun: Any, argnums: Any, forward: bool) -> Callable[..., Any]:
+    """A function that gives the derivatives of all elements of a result by all of arguments; `forward` says by which passes."""
     python = _python(fun)
 
     def traced(*args: Any, **kwargs: Any) -> Any:
@@ -273,11 +274,12 @@ def _derivatives(python: Callable[..., Any], args: Sequence[Any], kwargs: dict[s
     """The derivatives of each array of a result by one argument that is an array."""
     from ..numpy import eye, reshape
 
+    what = "jacfwd" if forward else "jacobian"
     if not isinstance(args[place], BaseArray) and not is_scalar(args[place]) and not is_array(args[place]):
-        raise TypeError(f"jacobian is by arguments that are arrays, and argument {place + 1} is {shown(args[place])}")
+        raise TypeError(f"{what} is by arguments that are arrays, and argument {place + 1} is {shown(args[place])}")
     value = _lift(args[place])
     if value.dtype.kind != "float":
-        raise TypeError(f"jacobian is by arrays of floats, and argument {place + 1} is of {value._text()}: choose another with argnums, or use astype")
+        raise TypeError(f"{what} is by arrays of floats, and argument {place + 1} is of {value._text()}: choose another with argnums, or use astype")
 
     def inner(x: Any) -> Any:
         return python(*args[:place], x, *args[place + 1 :], **kwargs)
@@ -319,4 +321,5 @@ def jacfwd(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
 
 def hessian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of one that gives a number: the jacobian of its gradient."""
-    return jacobian(grad(fun, argnums), argnums)
+    place = require_int("argnums", argnums, -(2**31), 2**31 - 1)
+    return jacobian(grad(fun, place), place)
