@@ -5,7 +5,7 @@ does. Each node is visited once, and its result remembered, so that what is shar
 
 Programs may be a million nodes deep. From a depth of 400 on, a visitor or mutator visits dataflow (calls, tuples, projections,
 references) from the operands up: then a `visit_call` finds its operands visited. Let chains are walked in order without recursion as
-long as `visit_let` is not overridden; where it is, this thread may recurse as deep as the chain needs (from Python 3.11) until `visit`
+long as `visit_let` and `visit` are not overridden; where one is, this thread may recurse as deep as the chain needs (from Python 3.11) until `visit`
 returns. The recursion limit of Python stays as it is, and so does what other threads may do.
 Choices, matches and functions inside of each other may be 2000 deep, twice what program text may; beyond, `visit` raises RelayError.
 """
@@ -99,8 +99,6 @@ class ExprFunctor:
     _raised = 0
     # The node whose operands have all been visited, while it is visited from below.
     _below: Expr | None = None
-    # The node that an overridden `visit` gets from below.
-    _turn: Expr | None = None
 
     def __init__(self) -> None:
         self.memo_map: dict[Expr, Any] = {}
@@ -115,7 +113,7 @@ class ExprFunctor:
         if expr in memo:
             return memo[expr]
         depth = self._depth
-        if depth >= _DEEP and self._expands and expr is not self._turn and not self._is_deep_let(expr):
+        if depth >= _DEEP and self._expands and not self._is_deep_let(expr):
             return self._visit_from_below(expr)
         self._depth = depth + 1
         if depth % _ROOM == _ROOM - 1:
@@ -169,14 +167,11 @@ class ExprFunctor:
                         kinds[kind] = getattr(self, _METHODS[kind]), kind in _DATAFLOW
                     method, dataflow = kinds[kind]
                     self._below = node if dataflow else None
-                    if self._own_visit:
-                        self._turn = node
-                        memo.setdefault(node, self.visit(node))
-                    else:
-                        memo[node] = method(node)
+                    # A script's own `visit` gets the node as an operand of its users, as where methods recurse.
+                    memo[node] = self._dispatch(node) if self._own_visit else method(node)
         finally:
             self._depth = depth
-            self._below = self._turn = None
+            self._below = None
             if depth == 0 and self._raised:
                 self._take_room_back()
         return memo[expr]
@@ -253,7 +248,7 @@ class ExprVisitor(ExprFunctor):
     _expands = True
 
     def _overrides_let(self) -> bool:
-        return type(self).visit_let is not ExprVisitor.visit_let
+        return self._own_visit or type(self).visit_let is not ExprVisitor.visit_let
 
     def _visit_operands(self, expr: Expr) -> None:
         if expr is self._below and not self._own_visit:
@@ -350,7 +345,7 @@ class ExprMutator(ExprFunctor):
     _expands = True
 
     def _overrides_let(self) -> bool:
-        return type(self).visit_let is not ExprMutator.visit_let
+        return self._own_visit or type(self).visit_let is not ExprMutator.visit_let
 
     def _dispatch(self, expr: Expr) -> Expr:
         result = super()._dispatch(expr)
@@ -473,7 +468,7 @@ class MixedModeVisitor(ExprVisitor):
         memo = self.memo_map
         if expr in memo:
             return memo[expr]
-        if type(expr) in (Call, Tuple, TupleGetItem) and expr is not self._turn:
+        if type(expr) in (Call, Tuple, TupleGetItem):
             return self._visit_from_below(expr)
         return super().visit(expr)
 
@@ -488,7 +483,7 @@ class MixedModeMutator(ExprMutator):
         memo = self.memo_map
         if expr in memo:
             return memo[expr]
-        if type(expr) in (Call, Tuple, TupleGetItem) and expr is not self._turn:
+        if type(expr) in (Call, Tuple, TupleGetItem):
             return self._visit_from_below(expr)
         return super().visit(expr)
 

@@ -195,25 +195,51 @@ def test_an_overridden_visit_sees_each_use_at_any_depth():
         uses, program = Uses(), chain(length)
         uses.visit(program)
         # The whole, and callee and two arguments of each call.
-        assert uses.uses >= 1 + 3 * length and len(uses.numbers) == length + 2
+        assert uses.uses == 1 + 3 * length and len(uses.numbers) == length + 2
         operand, calls = program.args[0], 0
         while isinstance(operand, relay.Call):
             assert uses.numbers[operand.args[0]] < uses.numbers[operand]
             operand, calls = operand.args[0], calls + 1
         assert calls == length - 1
         if length <= 350:
-            assert uses.uses == 1 + 3 * length and uses.deepest == length + 1
+            assert uses.deepest == length + 1
+
+
+def test_an_overridden_visit_sees_each_let_of_a_chain():
+    class Lets(relay.ExprVisitor):
+        lets = 0
+
+        def visit(self, expr):
+            super().visit(expr)
+            self.lets += isinstance(expr, relay.Let)
+
+    class Kept(relay.ExprMutator):
+        lets = 0
+
+        def visit(self, expr):
+            self.lets += isinstance(expr, relay.Let)
+            return super().visit(expr)
+
+    for length in (1, 3, 3000):
+        names = [relay.var("v") for _ in range(length)]
+        program = names[-1]
+        for name in reversed(names):
+            program = relay.Let(name, relay.const(1.0), program)
+        visitor, mutator = Lets(), Kept()
+        visitor.visit(program)
+        assert mutator.visit(program) is program and visitor.lets == mutator.lets == length
 
 
 def test_an_overridden_visit_of_mixed_mode_sees_each_node():
     class Mixed(relay.MixedModeVisitor):
         def __init__(self):
             super().__init__()
-            self.seen = set()
+            self.seen, self.uses = set(), 0
 
         def visit(self, expr):
             super().visit(expr)
             self.seen.add(expr)
+            self.uses += 1
 
     class Count(relay.MixedModeMutator):
         calls = 0
@@ -228,7 +254,7 @@ def test_an_overridden_visit_of_mixed_mode_sees_each_node():
     for length in (10, 2000):
         mixed, count, program = Mixed(), Count(), chain(length)
         mixed.visit(program)
-        assert len(mixed.seen) == length + 2
+        assert len(mixed.seen) == length + 2 and mixed.uses == 1 + 3 * length
         assert count.visit(program) is program and count.calls == length
 
 
