@@ -41,6 +41,8 @@ class PassContext(_passes.PassContext):
     nothing. Raises AttributeError for a key that neither has.
     """
 
+    _base: _passes.PassContext | None = None
+
     def __init__(
         self,
         opt_level: int = 2,
@@ -101,10 +103,15 @@ class PassContext(_passes.PassContext):
 
 
 def _of_here(context: _passes.PassContext) -> PassContext:
-    """A context as one of the class above: the default one, and those of relay, are of its base."""
+    """A context as one of the class above, always the same one: the default one, and those of relay, are of its base."""
     if isinstance(context, PassContext):
         return context
-    return PassContext(context.opt_level, context.required_pass, context.disabled_pass, context.instruments, context.config)
+    made: PassContext | None = vars(context).get("_of_here")
+    if made is None:
+        made = PassContext(context.opt_level, context.required_pass, context.disabled_pass, context.instruments, context.config)
+        made._base = context  # the object has to last as long, since it knows this one
+        setattr(context, "_of_here", made)
+    return made
 
 
 def with_context_of_here(run: Callable[..., Any]) -> Callable[..., Any]:

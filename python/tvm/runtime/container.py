@@ -81,7 +81,7 @@ class Array(list[Any], metaclass=_Kept):
     kinds = (list, tuple)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return restored_array, (list(self),)
+        return (restored_array, (list(self),)) if type(self) is Array else super().__reduce_ex__(protocol)
 
 
 class Map(dict[Any, Any], metaclass=_Kept):
@@ -90,4 +90,4 @@ class Map(dict[Any, Any], metaclass=_Kept):
     kinds = (dict, MappingProxyType)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return restored_map, (dict(self),)
+        return (restored_map, (dict(self),)) if type(self) is Map else super().__reduce_ex__(protocol)

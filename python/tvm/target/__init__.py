@@ -315,12 +315,12 @@ _KINDS = {
 
 
 def _number(key: str, value: Any) -> Any:
-    """The value of an option that is a number: text has digits, a word of truth, or nothing, which is 1. Raises ValueError."""
+    """The value of an option that is a number: text has digits, of base 16 after 0x, a word of truth, or nothing, which is 1. Raises ValueError."""
     if not isinstance(value, str):
         return value
     word = value.strip().lower()
     try:
-        return {"": 1, "true": 1, "false": 0}[word] if word in ("", "true", "false") else int(word)
+        return {"": 1, "true": 1, "false": 0}[word] if word in ("", "true", "false") else int(word, 16 if "0x" in word else 10)
     except ValueError:
         raise ValueError(f"the option {key} of a target is a number, not {value!r}") from None
 

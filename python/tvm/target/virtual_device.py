@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,12 +52,23 @@ class VirtualDevice:
 _equality.plain_classes += [Device, Target, VirtualDevice]
 
 
+def _device_of(text: str) -> Device:
+    """The device of a text `cuda(0)`. Raises ValueError."""
+    found = re.fullmatch(r"(\w+)(?:\((\d*)\))?", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no device")
+    return _device(found[1], int(found[2] or 0))
+
+
 class NamedDevice(str, VirtualDevice):
-    """A device as programs write it, `cuda(0)`, with the members of a virtual device."""
+    """A device as programs write it, `cuda(0)`, with the members of a virtual device. Of several names of a kind, `gpu(0)`, it has the one that
+    the device prints, since what is equal has one hash."""
+
+    def __new__(cls, text: str) -> NamedDevice:
+        return super().__new__(cls, str(_device_of(text)))
 
     def __init__(self, text: str) -> None:
-        kind, _, index = text.partition("(")
-        VirtualDevice.__init__(self, _device(kind, int(index.rstrip(")") or 0)))
+        VirtualDevice.__init__(self, _device_of(text))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, VirtualDevice):

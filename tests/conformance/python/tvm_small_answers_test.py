@@ -1,5 +1,7 @@
 """Answers that scripts ask for in passing: facts about contexts, devices, targets, packages, containers and registered attributes."""
 
+import copy
+import gc
 import pickle
 
 import pytest
@@ -15,6 +17,17 @@ def test_contexts_keep_the_names_that_were_given():
     assert context.disabled_pass == ["tir.Simplify", "FuseOps"]
     with context:
         assert tvm.transform.PassContext.current() is context
+    # Outside of any, and in one of relay, it is always the same object, which stays as what knows it does.
+    default = tvm.transform.PassContext.current()
+    gc.collect()
+    assert tvm.transform.PassContext.current() is default and default != context
+    with relay.transform._passes.PassContext(opt_level=1):
+        of_relay = tvm.transform.PassContext.current()
+        gc.collect()
+        assert tvm.transform.PassContext.current() is of_relay is not default and of_relay.opt_level == 1
+    assert tvm.transform.PassContext.current() is default
+    with default, default:
+        assert tvm.transform.PassContext.current() is default
     with pytest.raises(TypeError, match="required_pass is a list"):
         tvm.transform.PassContext(required_pass="FoldConstant")
     with pytest.raises(TypeError, match="disabled_pass is a list of texts; one is 3"):
@@ -61,6 +74,13 @@ def test_virtual_devices_equal_what_programs_name():
     assert named != tvm.target.VirtualDevice(tvm.device("cuda", 1), "cuda")
 
 
+def test_a_device_has_one_name_and_one_hash():
+    function = relay.Function([], relay.const(1)).with_attr("virtual_device", "gpu(1)")
+    named, device = function.attrs.virtual_device, tvm.target.VirtualDevice(tvm.device("cuda", 1))
+    assert named == "cuda(1)" and named == device and str(named) == "cuda(1)" and named != "gpu(1)"
+    assert len({named, device, "cuda(1)"}) == 1 and pickle.loads(pickle.dumps(named)) == named
+
+
 def test_a_device_that_says_nothing():
     x = relay.var("x", shape=(2,))
     assert relay.annotation.on_device(x, tvm.target.VirtualDevice()) is x
@@ -73,6 +93,7 @@ def test_options_of_targets_are_numbers():
     assert target.attrs["num-cores"] == 4 and target.attrs["fast-math"] == 1 and target.attrs["opt-level"] == 2
     assert target == tvm.target.Target({"kind": "llvm", "mcpu": "core-avx2", "num-cores": 4, "fast-math": 1, "opt-level": 2})
     assert tvm.target.Target("llvm -fast-math=false").attrs["fast-math"] == 0
+    assert tvm.target.Target("llvm -num-cores=0x10").attrs["num-cores"] == 16 and tvm.target.Target("llvm -num-cores=04").attrs["num-cores"] == 4
     with pytest.raises(ValueError, match="the option num-cores of a target is a number, not 'many'"):
         tvm.target.Target("llvm -num-cores=many")
 
@@ -101,6 +122,23 @@ def test_pickled_containers_keep_the_values_of_numbers():
     assert tvm.ir.load_json(tvm.ir.save_json(given))[0].value == 1
     table = pickle.loads(pickle.dumps(tvm.runtime.convert({"a": 1})))
     assert type(table) is tvm.ir.Map and table["a"].value == 1
+
+
+class Rows(tvm.ir.Array):
+    """A list of a script."""
+
+
+class Names(tvm.ir.Map):
+    """A dictionary of a script."""
+
+
+def test_copies_of_containers_of_scripts_are_of_their_class():
+    rows, names = Rows([1, 2]), Names({"a": 1})
+    rows.title = "table"
+    for again in (copy.copy(rows), copy.deepcopy(rows), pickle.loads(pickle.dumps(rows))):
+        assert type(again) is Rows and again == [1, 2] and again.title == "table"
+    for again in (copy.copy(names), pickle.loads(pickle.dumps(names))):
+        assert type(again) is Names and again == {"a": 1}
 
 
 def test_nodes_of_numbers():
@@ -208,3 +246,4 @@ def test_packages_of_tvmc(tmp_path):
     assert package.lib_path == package.package_path and package.lib_name == "m.tar"
     with pytest.raises(tvmc.TVMCException, match="the target 'nosuch' cannot be read: no target kind is called 'nosuch'"):
         tvmc.compile(model, target="nosuch")
+    assert issubclass(tvmc.TVMCException, ValueError)

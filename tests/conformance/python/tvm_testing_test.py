@@ -240,5 +240,6 @@ def test_check_grad_of_functions_with_floats_inside():
     ]
     for body in bodies:
         testing.check_grad(relay.Function([x], body))
-    with pytest.raises(ValueError, match="argument"):
-        testing.check_grad(relay.Function([x], x), inputs=[])
+    for inputs in ([], [np.ones((2, 3))] * 2):
+        with pytest.raises(TypeError, match=f"@main takes 1 argument, not {len(inputs)}"):
+            testing.check_grad(relay.Function([x], x), inputs=inputs)

@@ -18,7 +18,7 @@ from ...runtime.params import load_param_dict, save_param_dict
 __all__ = ["TVMCException", "TVMCModel", "TVMCPackage", "TVMCResult"]
 
 
-class TVMCException(Exception):
+class TVMCException(ValueError):
     """Something is wrong with what was asked."""
 
 
