@@ -266,6 +266,53 @@ def test_pieces_go_on_where_the_text_ends(model, monkeypatch):
     assert list(text.stream(0)) == []
 
 
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "left_out", "expected"),
+    [
+        ("龘龘 hi h", 7, 0, " hi h"),
+        ("hi 龘龘龘 hi", 8, 0, "龘 hi"),
+        ("hi 龘龘龘 hi", 7, 0, "龘龘 hi"),  # what was read ends within a character
+        ("hi 龘龘龘 hi", 7, 1, "\ufffd\ufffd\ufffd hi"),
+        ("龘hi", 3, 0, "龘hi"),
+        ("龘hi", 3, 1, "hi"),
+        ("hi \ufffd hi", 5, 0, " hi"),
+        ("hi \ufffd\ufffd hi", 8, 0, " hi"),
+        ("hi \ufffd", 5, 0, ""),
+        ("hi \ufffd", 2, 0, "\ufffd"),
+    ],
+)
+def test_a_stream_is_what_is_new_behind_characters_of_bytes(text, read, left_out, expected, monkeypatch):
+    pytest.importorskip("tokenizers")
+    tokens = ["<unk>", *[f"<0x{byte:02X}>" for byte in range(256)], "▁", "h", "i", "hi", "▁hi"]
+    vocabulary = Vocabulary("llama", "", tokens, kinds=[2, *[6] * 256, *[1] * 5], scores=[0.0] * 260 + [-1.0, -2.0], adds_space=True)
+    other = llm.LanguageModel.__new__(llm.LanguageModel)
+    other.vocabulary, other._tokenizer = vocabulary, vocabulary.tokenizer()
+    generation = other.start()
+    ids = other.encode(text)
+    generation.tokens, coming = ids[:read], ids[read + left_out :]
+
+    def write(self, max_tokens, *how):
+        new = [coming.pop(0) for _ in range(min(max_tokens, 2, len(coming)))]
+        self.tokens += new
+        return new
+
+    monkeypatch.setattr(type(generation), "write", write)
+    assert "".join(generation.stream(len(coming))) == expected
+
+
+def test_what_ends_texts_is_no_text_however_it_is_marked():
+    pytest.importorskip("tokenizers")
+    tokens = ["a", "b", "<begin>", "<end>", "<turn>", "<tag>"]
+    for kind in ("gpt2", "llama"):
+        for kinds in ([1, 1, 4, 4, 1, 4], []):
+            made = Vocabulary(kind, "default", tokens, kinds=kinds, scores=[0.0] * 6, begin=2, stops={3, 4}).tokenizer()
+            assert made.encode("<begin>a<end>b<turn>").ids == [2, 0, 3, 1, 4]
+            assert made.decode([2, 0, 3, 1, 4, 5], skip_special_tokens=True) == "ab<tag>"
+
+
 def test_tokens_of_control_are_no_text_and_those_of_users_are():
     pytest.importorskip("tokenizers")
     for kind, tokens in [("gpt2", ["a", "b", "<end>", "\n\n"]), ("llama", ["a", "b", "<end>", "\n\n"])]:

@@ -23,6 +23,7 @@ _CHUNK = 512  # tokens of a prompt that are read at a time
 _FEW = 3  # so few tokens are read one after the other, which unpacks no whole matrix
 _LONGER = "def @main(%old: Tensor[(c, {columns}), float32], %new: Tensor[(m, {columns}), float32]) {{ concatenate((%old, %new), axis=0) }}"
 _BEFORE = 4  # tokens that show how a text goes on
+_BYTES = 4  # of a character, at most
 _BURST = 8  # tokens that are written between two looks of the caller
 
 
@@ -231,13 +232,15 @@ class Generation:
     def stream(self, max_tokens: int = 128, temperature: float = 0.0, top_k: int = 40, top_p: float = 0.95) -> Iterator[str]:
         """The text as it is written, in pieces of whole characters."""
         # The first piece of some vocabularies has a space only if something stands before it.
-        written = self.tokens[-_BEFORE:]
-        shown = self.model.decode(written).rstrip("\ufffd")
+        written, whole = self._end()
+        before = shown = self.model.decode(written)
         max_tokens = operator.index(max_tokens) + len(written)
         while len(written) < max_tokens:
             new = self.write(min(_BURST, max_tokens - len(written)), temperature, top_k, top_p)
             written += new
             text = self.model.decode(written)
+            if shown == before and not text.startswith(before):
+                shown = whole  # the character that was begun before is a new one
             # A character may need another token.
             if not text.endswith("\ufffd") and len(text) > len(shown):
                 yield text[len(shown) :]
@@ -247,6 +250,22 @@ class Generation:
         rest = self.model.decode(written)[len(shown) :]
         if rest:
             yield rest
+
+    def _end(self) -> tuple[list[int], str]:
+        """Tokens at the end that begin with a whole character, and the text of those of them that end with one.
+
+        Some decoders take a run of bytes as a whole: of one that begins within a character none is read.
+        """
+        damaged: tuple[list[int], str] = [], ""
+        for begun in range(_BYTES):  # tokens of a character that is not there whole
+            for number in range(_BEFORE, _BEFORE + _BYTES):
+                tokens = self.tokens[-number - begun :]
+                whole = self.model.decode(tokens[: max(len(tokens) - begun, 0)])
+                if not whole.startswith("\ufffd"):
+                    if not whole.endswith("\ufffd"):
+                        return tokens, whole
+                    damaged = damaged if damaged[0] else (tokens, whole.rstrip("\ufffd"))
+        return damaged
 
     def _executables(self) -> tuple[Executable, Executable]:
         self.model.compile()

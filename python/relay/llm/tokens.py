@@ -90,12 +90,17 @@ class Vocabulary:
         else:
             raise UnsupportedModel(f"the vocabulary is of kind {self.kind!r}; known are gpt2 and llama")
 
-        def whole(kind: int) -> list[Any]:
-            return [library.AddedToken(token, special=kind == _CONTROL, normalized=False) for token, its in zip(self.tokens, self.kinds) if its == kind]
+        # Tokens that a user defined are text, as blank lines of Gemma are; those of control are none, and so is what begins or ends texts
+        # whatever it is marked as.
+        control = {place for place, kind in enumerate(self.kinds) if kind == _CONTROL} | self.stops | {self.begin}
+        text = {place for place, kind in enumerate(self.kinds) if kind == _USER_DEFINED} - control
 
-        # Tokens that a user defined are text, as blank lines of Gemma are; those of control are none.
-        result.add_special_tokens(whole(_CONTROL))
-        result.add_tokens(whole(_USER_DEFINED))
+        def whole(places: set[int], special: bool) -> list[Any]:
+            chosen = [self.tokens[place] for place in sorted(places) if 0 <= place < len(self.tokens)]
+            return [library.AddedToken(token, special=special, normalized=False) for token in chosen]
+
+        result.add_special_tokens(whole(control, True))
+        result.add_tokens(whole(text, False))
         return result
 
     def _merges_by_score(self, places: dict[str, int]) -> list[tuple[str, str]]:
