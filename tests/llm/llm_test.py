@@ -118,7 +118,7 @@ def test_long_positions_of_gguf_are_those_of_the_folder(tmp_path):
     tensors["rope_factors_short.weight"] = ("F32", factors.shape, factors.tobytes())
     tensors["rope_factors_long.weight"] = ("F32", factors.shape, (4 * factors).tobytes())
     fields = {name.replace("llama.", "phi3."): value for name, value in FIELDS.items()}
-    fields |= {"general.architecture": "phi3", "phi3.attention.layer_norm_rms_epsilon": 1e-5, "phi3.rope.scaling.type": "longrope"}
+    fields |= {"general.architecture": "phi3", "phi3.attention.layer_norm_rms_epsilon": 1e-5}
     fields |= {"phi3.rope.scaling.original_context_length": 64, "phi3.rope.scaling.attn_factor": float(np.sqrt(1 + np.log(2) / np.log(64)))}
     path = tmp_path / "model.gguf"
     path.write_bytes(models.gguf(fields, tensors))
@@ -137,6 +137,32 @@ def test_the_greatest_gemma_scales_by_its_width(tmp_path):
     assert GGUFModel(path).config().scale == 0.25
     path.write_bytes(models.gguf({**fields, "gemma2.block_count": 42}, {}))
     assert GGUFModel(path).config().scale == 32**-0.5
+
+
+def test_old_files_of_gemma_2_have_windows_and_caps(tmp_path):
+    path = tmp_path / "model.gguf"
+    fields = {name.replace("llama.", "gemma2."): value for name, value in FIELDS.items()} | {"general.architecture": "gemma2"}
+    path.write_bytes(models.gguf(fields, {}))
+    config = GGUFModel(path).config()
+    assert (config.window, config.attention_cap, config.score_cap) == (4096, 50.0, 30.0)
+    path.write_bytes(models.gguf(fields | {"gemma2.attention.sliding_window": 8, "gemma2.attn_logit_softcapping": 0.0}, {}))
+    config = GGUFModel(path).config()
+    assert (config.window, config.attention_cap) == (8, 0.0)
+    path.write_bytes(models.gguf({name.replace("gemma2", "gemma3"): value for name, value in fields.items()} | {"general.architecture": "gemma3"}, {}))
+    with pytest.raises(ValueError, match="model.gguf: layers have windows whose size is not said"):
+        GGUFModel(path).config()
+
+
+def test_numbers_that_cannot_be_computed(tmp_path):
+    path = tmp_path / "bad.gguf"
+    fields = {name.replace("llama.", "gemma2."): value for name, value in FIELDS.items()} | {"general.architecture": "gemma2"}
+    fields |= {"gemma2.block_count": 46, "gemma2.embedding_length": 4, "gemma2.attention.head_count": 8, "gemma2.attention.key_length": 16}
+    path.write_bytes(models.gguf(fields, {}))
+    with pytest.raises(ValueError, match="bad.gguf: 0.0 cannot be raised to a negative power|bad.gguf: zero to a negative power"):
+        GGUFModel(path).config()
+    path.write_bytes(models.gguf(FIELDS | {"tokenizer.ggml.eos_token_id": float("inf")}, {}))
+    with pytest.raises(ValueError, match="bad.gguf: tokens are not described as they should be: cannot convert float infinity"):
+        GGUFModel(path).vocabulary()
 
 
 def test_frontend_gives_module_and_weights(tmp_path):

@@ -74,7 +74,7 @@ class Config:
             raise ValueError(f"{self.rotated} numbers of heads of {self.head_size} cannot be turned in pairs")
         if self.window_layers and len(self.window_layers) < self.layers:
             raise ValueError(f"it is said of {len(self.window_layers)} layers whether they have windows; the model has {self.layers}")
-        if any(self.window_layers) and self.window == 0:
+        if self.window == 0 and self.has_windows:
             raise ValueError("layers have windows whose size is not said")
         if self.base == 0 or self.stretch == 0:
             raise ValueError("base and stretch of positions are above 0")

@@ -47,6 +47,8 @@ _LAYER = {
     "post_ffw_norm": "network_result_norm",
 }
 _EVERY_LAYER = 1 << 30
+# What files of an architecture leave out where they are old.
+_DEFAULTS = {"gemma2": {"attention.sliding_window": 4096, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}}
 # Layers of the models of 27 billion weights, whose files do not say that attention is scaled by another size than that of a head.
 _SCALED_BY_WIDTH = {"gemma2": 46, "gemma3": 62}
 
@@ -80,7 +82,7 @@ class GGUFModel(GGUFContainer):
             return self._config()
         except UnsupportedModel:
             raise
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             message = str(error)
             raise ValueError(message if self.path in message else f"{self.path}: {message}") from None
 
@@ -90,7 +92,7 @@ class GGUFModel(GGUFContainer):
             raise UnsupportedModel(f"{self.path} holds a model of architecture {kind}; known are {', '.join(sorted(_ARCHITECTURES))}")
 
         def number(name: str, default: Any = None) -> Any:
-            return self.field(f"{kind}.{name}", default)
+            return self.field(f"{kind}.{name}", _DEFAULTS.get(kind, {}).get(name, default))
 
         switches = dict(_ARCHITECTURES[kind])
         heads, width = number("attention.head_count"), number("embedding_length")
@@ -101,6 +103,8 @@ class GGUFModel(GGUFContainer):
         size = number("attention.key_length", width // heads)
         # A file that names no method may still stretch positions, older ones under another key.
         scaling = number("rope.scaling.type", "linear")
+        if scaling in ("none", "linear") and "rope_factors_short.weight" in self.tensors:
+            scaling = "longrope"
         stretch = float(number("rope.scaling.factor", number("rope.scale_linear", 1.0))) or 1.0
         if scaling not in ("none", "linear", "longrope"):
             raise UnsupportedModel(f"{self.path}: positions are scaled by the method {scaling}, which is not known")
@@ -110,7 +114,6 @@ class GGUFModel(GGUFContainer):
         if scaling == "longrope":
             # The shorter factors hold up to the context that the model had at first.
             context = min(context, number("rope.scaling.original_context_length", context))
-            switches["turn_scale"] = float(number("rope.scaling.attn_factor", 1.0))
         if number("block_count") == _SCALED_BY_WIDTH.get(kind):
             switches["attention_scale"] = (width // heads) ** -0.5
         window = number("attention.sliding_window", 0)
@@ -132,6 +135,7 @@ class GGUFModel(GGUFContainer):
             epsilon=float(number(epsilon)),
             base=float(number("rope.freq_base", 10000.0)),
             stretch=stretch if scaling == "linear" else 1.0,
+            turn_scale=float(number("rope.scaling.attn_factor", 1.0)),
             score_cap=float(number("final_logit_softcapping", 0.0)),
             attention_cap=float(number("attn_logit_softcapping", 0.0)),
             window=window,
@@ -184,7 +188,7 @@ class GGUFModel(GGUFContainer):
         """Tokens and how texts are cut."""
         try:
             return self._vocabulary()
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             message = str(error)
             raise ValueError(message if self.path in message else f"{self.path}: tokens are not described as they should be: {message}") from None
 
