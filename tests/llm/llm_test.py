@@ -10,6 +10,7 @@ import relay
 from relay import llm
 from relay.llm.formats import from_gguf
 from relay.llm.gguf import GGUFModel
+from relay.llm.huggingface import ModelFolder
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -185,6 +186,8 @@ def test_frontend_gives_module_and_weights(tmp_path):
         (lambda raw: raw.replace(b"llama.block_count", b"llama.block_c0unt"), "has no llama.block_count"),
         (lambda raw: raw.replace(b"token_embd", b"token_emb_"), "has no tensor token_embd.weight"),
         (lambda raw: raw.replace(b"blk.1.ffn_up", b"blk.1.ffn_uq"), "have no place for the tensor blk.1.ffn_uq.weight"),
+        (lambda raw: raw.replace(b"output_norm", b"output_morn"), "has no tensor output_norm.weight"),
+        (lambda raw: raw.replace(b"\0output.weight", b"\0output.wei_ht"), "have no place for the tensor output.wei_ht"),
         (lambda raw: raw.replace(b"blk.1.ffn_up", b"blk.7.ffn_up"), "bad.gguf: layer 1 has no weight up"),
         (lambda raw: raw.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba"), "architecture mamba; known are gemma, "),
     ],
@@ -231,7 +234,6 @@ def test_numbers_that_no_model_has(key, value, message, tmp_path):
         ("rope_scaling", {"rope_type": "yarn"}, "scaled by the method yarn"),
         ("intermediate_size", 50, "model: the weight gate of layer 0 has the extents"),
         ("hidden_act", "relu2", "the activation relu2 is not known; known are gelu, "),
-        ("quantization_config", {"quant_method": "gptq"}, "quantised by the method gptq, which is not known"),
         ("quantization_config", 4, "config.json: "),
     ],
 )
@@ -245,6 +247,11 @@ def test_configurations_that_no_model_has(key, value, message, tmp_path):
         ("qwen2", "layer_types", ["full_attention"] * 2, "of 2 layers whether they have windows; the model has 3"),
         ("qwen2", "layer_types", ["sliding_attention"] * 3, "layers have windows whose size is not said"),
         ("qwen2", "layer_types", ["linear_attention"] * 3, "layers of type linear_attention are not known"),
+        ("gemma3", "use_bidirectional_attention", True, "positions see those behind them"),
+        ("qwen2", "partial_rotary_factor", 0.5, "a share 0.5 of each head is turned, which is not known of models of kind qwen2"),
+        ("llama3", "head_dim", 1 << 40, "a model has 1 to 65536 for head_size, not 1099511627776"),
+        ("llama3", "rope_parameters", {"rope_type": "llama3"}, "config.json: 'original_max_position_embeddings'"),
+        ("gemma3", "text_config", 3, "config.json: text_config is no object"),
         ("gpt2", "scale_attn_by_inverse_layer_idx", True, "attention is scaled by the number of the layer"),
         ("phi3", "num_key_value_heads", 1, r"model: a matrix of 128 rows is not one of 64 \+ 16 \+ 16"),
         ("phi3", "intermediate_size", 90, r"model: a matrix of 192 rows is not one of 90 \+ 90"),
@@ -258,7 +265,8 @@ def test_settings_of_kinds(name, key, value, message, tmp_path):
 def check_configuration(name, changes, message, tmp_path):
     folder = folder_of(name, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+    kind = {"model_type": "gemma3"} if "text_config" in changes else {}
+    (folder / "config.json").write_text(json.dumps({**config, **changes, **kind}))
     with pytest.raises(ValueError, match=message):
         llm.load(folder)
 
@@ -317,3 +325,82 @@ def test_weights_of_other_kinds_are_refused(name, tmp_path):
     models.write_safetensors(folder / "model.safetensors", values | {layer.replace("attn.", "attn.q_norm.", 1) + "weight": np.ones(16, "float32")})
     with pytest.raises(llm.UnsupportedModel, match="a weight q_norm, for which models of its kind have no place|have no place for the tensor"):
         llm.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "shape"),
+    [
+        ("llama", "model.layers.0.pre_feedforward_layernorm.weight", (64,)),
+        ("gemma", "model.layers.0.post_feedforward_layernorm.weight", (64,)),
+        ("llama", "model.layers.0.ln_1.weight", (64,)),
+        ("llama", "model.layers.0.self_attn.qkv_proj.weight", (128, 64)),
+        ("phi3", "model.layers.0.mlp.gate_up_proj.bias", (192,)),
+        ("llama", "lm_head.bias", (models.VOCABULARY,)),
+        ("llama", "model.norm.bias", (64,)),
+        ("llama", "model.embed_tokens.bias", (64,)),
+        ("gpt2", "transformer.ln_f.scale", (64,)),
+    ],
+)
+def test_tensors_without_a_place_are_refused(name, tensor, shape, tmp_path):
+    folder = folder_of(name, tmp_path / "model")
+    values = models.weights(RECORDED["models"][name]["shapes"])
+    models.write_safetensors(folder / "model.safetensors", values | {tensor: np.ones(shape, "float32")})
+    with pytest.raises(llm.UnsupportedModel, match=f"have no place for the tensor {tensor}"):
+        llm.load(folder)
+
+
+def parts_of(folder):
+    opened = ModelFolder(folder)
+    config = opened.config()
+    return config, *opened.weights(config)
+
+
+def test_tied_folders_may_hold_the_matrix_twice(tmp_path):
+    folder = folder_of("llama, tied", tmp_path / "model")
+    values = models.weights(RECORDED["models"]["llama, tied"]["shapes"])
+    models.write_safetensors(folder / "model.safetensors", values | {"lm_head.weight": values["model.embed_tokens.weight"]})
+    assert "output" not in parts_of(folder)[1]
+
+
+def test_weights_are_quantised_if_they_look_like_it(tmp_path):
+    folder = folder_of("llama", tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "bitsandbytes"}}))
+    assert len(parts_of(folder)[2]) == 3  # a merged model, whose configuration is that of before
+    plain = (folder / "model.safetensors").read_bytes()
+    values = models.weights(RECORDED["models"]["llama"]["shapes"])
+    (folder / "model.safetensors").write_bytes(plain.replace(b'"F32"', b'"U8" '))
+    with pytest.raises(llm.UnsupportedModel, match="quantised by the method bitsandbytes, which is not known"):
+        llm.load(folder)
+    models.write_safetensors(folder / "model.safetensors", values | {"model.layers.0.self_attn.q_proj.weight_scale": np.ones(1, "float32")})
+    with pytest.raises(llm.UnsupportedModel, match="quantised by the method bitsandbytes, which is not known"):
+        llm.load(folder)
+
+
+def test_windows_have_a_size(tmp_path):
+    check_configuration("gemma2", {"sliding_window": None, "layer_types": None}, "layers have windows whose size is not said", tmp_path)
+
+
+def test_what_folders_of_gemma_leave_out(tmp_path):
+    said = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024, "model_type": "gemma3_text"}
+    said["rope_scaling"] = {"factor": 8.0, "rope_type": "linear"}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gemma3", "text_config": said}))
+    models.write_safetensors(tmp_path / "model.safetensors", {})
+    config = ModelFolder(tmp_path).config()
+    assert (config.vocabulary, config.heads, config.kv_heads, config.head_size, config.context) == (262208, 8, 4, 256, 131072)
+    assert (config.base, config.window_base, config.stretch, config.epsilon, config.scale) == (1e6, 1e4, 8.0, 1e-6, 1 / 16)
+    assert [config.has_window(i) for i in range(7)] == [True] * 5 + [False, True]
+    (tmp_path / "config.json").write_text(json.dumps({**said, "model_type": "gemma2", "rope_scaling": None}))
+    config = ModelFolder(tmp_path).config()
+    assert (config.vocabulary, config.base, config.attention_cap, config.score_cap) == (256000, 1e4, 50.0, 30.0)
+
+
+@pytest.mark.parametrize("root", ["language_model.model.", "model.language_model."])
+def test_texts_of_gemma_3_lie_beside_pictures(root, tmp_path):
+    folder = folder_of("gemma3", tmp_path / "model")
+    inner = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({"model_type": "gemma3", "text_config": inner}))
+    values = models.weights(RECORDED["models"]["gemma3"]["shapes"])
+    renamed = {name.replace("model.", root, 1): value for name, value in values.items()}
+    models.write_safetensors(folder / "model.safetensors", renamed | {"vision_tower.embedding.table": np.ones((2, 2, 2, 2), "float32")})
+    assert len(parts_of(folder)[2]) == 7

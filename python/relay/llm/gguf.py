@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ _LAYER = {
     "post_ffw_norm": "network_result_norm",
 }
 _EVERY_LAYER = 1 << 30
+_LONGER = {"rope_factors_long.weight"}  # for a context that is not offered
 # What files of an architecture leave out where they are old.
 _DEFAULTS = {"gemma2": {"attention.sliding_window": 4096, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}}
 # Layers of the models of 27 billion weights, whose files do not say that attention is scaled by another size than that of a head.
@@ -55,6 +57,10 @@ _SCALED_BY_WIDTH = {"gemma2": 46, "gemma3": 62}
 
 class GGUFModel(GGUFContainer):
     """A language model in a GGUF file."""
+
+    def __init__(self, path: os.PathLike[str] | str):
+        super().__init__(path)
+        self._taken: set[str] = set()
 
     def field(self, name: str, default: Any = None) -> Any:
         """The value under a key; ValueError with the name of the file if it is missing and there is no default."""
@@ -68,6 +74,7 @@ class GGUFModel(GGUFContainer):
         tensor = self.tensors.get(name)
         if tensor is None:
             raise ValueError(f"{self.path} has no tensor {name}")
+        self._taken.add(name)
         if len(tensor.shape) > 2:
             raise UnsupportedModel(f"{self.path}: tensor {name} has {len(tensor.shape)} dimensions; weights have one or two")
         if len(tensor.shape) == 2:
@@ -156,10 +163,9 @@ class GGUFModel(GGUFContainer):
             if not layers[-1]:
                 raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
             self.forget_pages()  # weights in blocks were copied, taken apart
-        known = {f"blk.{i}.{name}" for i in range(config.layers) for name in (*_LAYER, "attn_qkv")}
-        for name in self.tensors:
+        for name in sorted(self.tensors.keys() - self._taken - _LONGER):
             index = name.split(".")[1] if name.startswith("blk.") else ""
-            if index.isdecimal() and int(index) < config.layers and name.rpartition(".")[0] not in known:
+            if not index.isdecimal() or int(index) < config.layers:
                 # Without it, results would be wrong.
                 raise UnsupportedModel(f"{self.path}: models of its architecture have no place for the tensor {name}")
         return whole, layers
@@ -172,7 +178,7 @@ class GGUFModel(GGUFContainer):
                 if full in self.tensors:
                     parts[place + suffix] = self.weight(full)
         joined = f"blk.{index}.attn_qkv"
-        if joined + ".weight" in self.tensors:
+        if joined + ".weight" in self.tensors and not parts.keys() & set("qkv"):
             matrix = self.weight(joined + ".weight")
             bias = self.weight(joined + ".bias") if joined + ".bias" in self.tensors else None
             if not isinstance(matrix, Matrix) or isinstance(bias, Matrix):

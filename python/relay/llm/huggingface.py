@@ -21,6 +21,18 @@ _ACTIVATIONS = {
 }  # fmt: skip
 # Where config.json names the activation, and which one it is where it does not.
 _ACTIVATION_KEYS = {"gemma": ("hidden_activation", "gelu_pytorch_tanh"), "gpt2": ("activation_function", "gelu_new")}
+# What config.json may leave out: folders name what differs from the class of the kind.
+_GEMMA_SIZES = {
+    "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+    "rms_norm_eps": 1e-6, "query_pre_attn_scalar": 256, "sliding_window": 4096,
+}  # fmt: skip
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "gemma2": {**_GEMMA_SIZES, "vocab_size": 256000, "max_position_embeddings": 8192, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
+    "gemma3_text": {**_GEMMA_SIZES, "vocab_size": 262208, "max_position_embeddings": 131072},
+}
+_BASES = {"gemma3_text": 1_000_000.0}
+# Where models have their weights, the first that a name begins with.
+_ROOTS = ("transformer.", "model.language_model.", "model.", "language_model.model.", "")
 # Kinds with windows that config.json switches on by layer, and the layer from which on it does.
 _WINDOWS = {"mistral": 0, "phi3": 0, "qwen2": 28, "qwen3": 28}
 # Tensors of older files that follow from numbers: angles, masks.
@@ -50,7 +62,8 @@ _LAYER = {
     "mlp.gate_proj": "gate",
     "mlp.up_proj": "up",
     "mlp.down_proj": "down",
-    # GPT-2
+}
+_LAYER_OF_GPT2 = {
     "ln_1": "attention_norm",
     "attn.c_proj": "o",
     "ln_2": "network_norm",
@@ -77,10 +90,16 @@ class ModelFolder:
             raise ValueError(f"{path / 'config.json'} holds no object")
         if self.settings.get("model_type") == "gemma3" and "text_config" in self.settings:
             self.settings = self.settings["text_config"]
+            if not isinstance(self.settings, dict):
+                raise ValueError(f"{path / 'config.json'}: text_config is no object")
         self.kind = str(self.settings.get("model_type"))
         if self.kind not in _KINDS:
             raise UnsupportedModel(f"{path} holds a model of kind {self.kind}; known are {', '.join(sorted(_KINDS))}")
+        self.settings = {**_DEFAULTS.get(self.kind, {}), **self.settings}
         self.tensors: dict[str, tuple[str, np.ndarray[Any, Any] | None]] = {}
+        self._taken: set[str] = set()
+        self._quantised: Any = None
+        self._llama3: list[float] | None = None
         self._rotation_factors: np.ndarray[Any, Any] | None = None
         files = sorted(path.glob("*.safetensors"))
         if not files:
@@ -102,7 +121,7 @@ class ModelFolder:
             return self._config()
         except UnsupportedModel:
             raise
-        except (TypeError, ValueError, KeyError, AttributeError, ZeroDivisionError, OverflowError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
             message = str(error)
             raise ValueError(message if str(self.path) in message else f"{self.path / 'config.json'}: {message}") from None
 
@@ -116,8 +135,9 @@ class ModelFolder:
             return value
 
         if s.get("quantization_config"):
-            method = s["quantization_config"].get("quant_method")
-            raise UnsupportedModel(f"{self.path}: weights are quantised by the method {method}, which is not known")
+            self._quantised = s["quantization_config"].get("quant_method", "that config.json leaves out")
+        if s.get("use_bidirectional_attention"):
+            raise UnsupportedModel(f"{self.path}: positions see those behind them, which is not known")
         switches = dict(_KINDS[self.kind])
         width, heads = number("hidden_size", "n_embd"), number("num_attention_heads", "n_head")
         size = number("head_dim", default=width // heads)
@@ -128,12 +148,14 @@ class ModelFolder:
         if method not in ("default", "linear", "llama3", "longrope", "su"):
             raise UnsupportedModel(f"{self.path}: positions are scaled by the method {method}, which is not known")
         turns = parameters.get("full_attention") or parameters
-        base = float(number("rope_theta", default=turns.get("rope_theta", 10000.0)))
+        base = float(number("rope_theta", default=turns.get("rope_theta", _BASES.get(self.kind, 10000.0))))
         context = number("max_position_embeddings", "n_positions")
-        turned = number("partial_rotary_factor", default=scaling.get("partial_rotary_factor", 1.0)) if self.kind == "phi3" else 1.0
+        turned = number("partial_rotary_factor", default=scaling.get("partial_rotary_factor", 1.0))
+        if turned != 1 and self.kind != "phi3":
+            raise UnsupportedModel(f"{self.path}: a share {turned} of each head is turned, which is not known of models of kind {self.kind}")
         switches.setdefault("rotated", int(size * turned))
         if method == "llama3":
-            self._rotation_factors = _llama3_factors(base, switches["rotated"], scaling)
+            self._llama3 = [float(scaling[name]) for name in _LLAMA3]
         if method in ("longrope", "su"):
             # The shorter factors hold up to the context that the model had at first.
             first = s.get("original_max_position_embeddings") or scaling["original_max_position_embeddings"]
@@ -215,6 +237,7 @@ class ModelFolder:
     def _weight(self, name: str) -> Matrix | np.ndarray[Any, Any]:
         if name not in self.tensors:
             raise ValueError(f"{self.path} has no tensor {name}")
+        self._taken.add(name)
         dtype, data = self.tensors[name]
         if data is None:
             raise UnsupportedModel(f"{self.path}: tensor {name} is stored as {dtype}; known are {', '.join(_DTYPES)}")
@@ -231,15 +254,20 @@ class ModelFolder:
     def weights(self, config: Config) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Weights of the whole, and of each layer, by the names of the program."""
         gpt2 = self.kind == "gpt2"
-        root = next((r for r in ("transformer.", "model.", "language_model.model.", "") if any(t.startswith(r) for t in self.tensors)), "")
+        root = next(r for r in _ROOTS if r == "" or any(name.startswith(r) for name in self.tensors))
+        self._refuse_quantised(root)
         names = (
             [("wte.weight", "embedding"), ("ln_f.weight", "norm"), ("ln_f.bias", "norm_bias"), ("wpe.weight", "positions")]
             if gpt2
             else [("embed_tokens.weight", "embedding"), ("norm.weight", "norm")]
         )
         whole: dict[str, Any] = {place: self._weight(root + name) for name, place in names}
+        output = f"{root.removesuffix('model.') if root == 'language_model.model.' else ''}lm_head."
         if not self.settings.get("tie_word_embeddings", gpt2 or self.kind.startswith("gemma")):
-            whole["output"] = self._weight("lm_head.weight")
+            whole["output"] = self._weight(output + "weight")
+        self._taken.add(output + "weight")  # the matrix of the embedding once more, in some folders
+        if self._llama3 is not None:
+            whole["rotation_factors"] = _llama3_factors(config.base, config.rotated, self._llama3)
         if self._rotation_factors is not None:
             whole["rotation_factors"] = self._rotation_factors
         layers = f"{root}{'h' if gpt2 else 'layers'}."
@@ -248,33 +276,40 @@ class ModelFolder:
             found.append(self._layer(config, f"{layers}{i}."))
             if not found[-1]:
                 raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
-        self._refuse_others(root, layers, config.layers)
+        self._refuse_others((root, output), layers, config.layers)
         return whole, found
 
-    def _refuse_others(self, root: str, layers: str, number: int) -> None:
-        """Raises UnsupportedModel for a weight of the layers that no part of the program takes: without it, results would be wrong."""
-        known = {"self_attn.qkv_proj", "attn.c_attn", "mlp.gate_up_proj", *_LAYER, *_LAYER_WITH_RESULTS}
+    def _refuse_quantised(self, root: str) -> None:
+        """Raises UnsupportedModel for weights that are quantised. A configuration that says so may be that of a model before it was merged."""
+        names = [name for name in self.tensors if name.startswith(root) and not name.endswith(_DERIVED)]
+        if self._quantised is not None and any(self.tensors[name][1] is None or not name.endswith((".weight", ".bias")) for name in names):
+            raise UnsupportedModel(f"{self.path}: weights are quantised by the method {self._quantised}, which is not known")
+
+    def _refuse_others(self, roots: tuple[str, str], layers: str, number: int) -> None:
+        """Raises UnsupportedModel for a weight that no part of the program takes: without it, results would be wrong."""
         for name in self.tensors:
-            index, _, rest = name.removeprefix(layers).partition(".")
-            if not name.startswith(layers) or not index.isdecimal() or int(index) >= number or rest.endswith(_DERIVED):
-                continue
-            if rest.rpartition(".")[0] not in known or rest.rpartition(".")[2] not in ("weight", "bias"):
+            index = name.removeprefix(layers).partition(".")[0] if name.startswith(layers) else ""
+            beyond = index.isdecimal() and int(index) >= number
+            if name.startswith(roots) and name not in self._taken and not beyond and not name.endswith(_DERIVED):
                 raise UnsupportedModel(f"{self.path}: models of kind {self.kind} have no place for the tensor {name}")
 
     def _layer(self, config: Config, root: str) -> dict[str, Any]:
         parts: dict[str, Any] = {}
-        for name, place in (_LAYER_WITH_RESULTS if config.norm_results else _LAYER).items():
+        gpt2 = self.kind == "gpt2"
+        for name, place in (_LAYER_OF_GPT2 if gpt2 else _LAYER_WITH_RESULTS if config.norm_results else _LAYER).items():
             for end, suffix in ((".weight", ""), (".bias", "_bias")):
                 if root + name + end in self.tensors:
                     parts[place + suffix] = self._weight(root + name + end)
-        for name in ("self_attn.qkv_proj", "attn.c_attn"):
-            if root + name + ".weight" in self.tensors:
-                parts.update(zip("qkv", self._matrix(root + name + ".weight").parted(*config.qkv)))
-                if root + name + ".bias" in self.tensors:
-                    bias = self._vector(root + name + ".bias")
-                    parts.update(zip(("q_bias", "k_bias", "v_bias"), np.split(bias, np.cumsum(config.qkv)[:2])))
-        if root + "mlp.gate_up_proj.weight" in self.tensors:
-            parts["gate"], parts["up"] = self._matrix(root + "mlp.gate_up_proj.weight").parted(config.hidden, config.hidden)
+        # A part that stands for itself is not one of those joined.
+        joined = root + ("attn.c_attn" if gpt2 else "self_attn.qkv_proj")
+        if joined + ".weight" in self.tensors and not parts.keys() & set("qkv"):
+            parts.update(zip("qkv", self._matrix(joined + ".weight").parted(*config.qkv)))
+            if joined + ".bias" in self.tensors:
+                bias = self._vector(joined + ".bias")
+                parts.update(zip(("q_bias", "k_bias", "v_bias"), np.split(bias, np.cumsum(config.qkv)[:2])))
+        joined = root + "mlp.gate_up_proj.weight"
+        if joined in self.tensors and not gpt2 and not parts.keys() & {"gate", "up"}:
+            parts["gate"], parts["up"] = self._matrix(joined).parted(config.hidden, config.hidden)
         return parts
 
     # ---- Texts --------------------------------------------------------------------------------------
@@ -327,16 +362,20 @@ class ModelFolder:
         )
 
 
-def _llama3_factors(base: float, rotated: int, scaling: dict[str, Any]) -> np.ndarray[Any, Any]:
+# What Llama 3 says of positions, in the order in which `_llama3_factors` takes it.
+_LLAMA3 = ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor", "factor")
+
+
+def _llama3_factors(base: float, rotated: int, numbers: list[float]) -> np.ndarray[Any, Any]:
     """What the frequencies are divided by: slow turns by the factor, quick ones by 1, those between by a mean.
 
     Source: Llama 3.1, "Effective long-context scaling" as its published configuration applies it.
     """
+    first, low, high, factor = numbers
     frequencies = base ** (-np.arange(0, rotated, 2) / rotated)
-    turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    turns = first * frequencies / (2 * math.pi)
     share = np.clip((turns - low) / (high - low), 0, 1)
-    divisors: np.ndarray[Any, Any] = 1 / ((1 - share) / scaling["factor"] + share)
+    divisors: np.ndarray[Any, Any] = 1 / ((1 - share) / factor + share)
     return divisors.astype(np.float32)
 
 
