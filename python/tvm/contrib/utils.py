@@ -1,8 +1,9 @@
-"""Temporary folders."""
+"""Temporary folders, and locks of files."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -64,6 +65,29 @@ class TempDirectory:
         from pathlib import Path
 
         return Path(self.temp_dir) / other
+
+
+class FileLock:
+    """A lock that one process at a time has, by a file that is made where it is not there. Makes who asks for it wait."""
+
+    def __init__(self, path: Any) -> None:
+        self.lock_file = open(path, "a", encoding="utf-8")  # noqa: SIM115
+        fcntl.flock(self.lock_file, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Lets others have it."""
+        self.lock_file.close()
+
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.release()
+
+
+def filelock(path: Any) -> FileLock:
+    """The lock of a file, which is had from here on until `release`, or until a ``with`` of it ends."""
+    return FileLock(path)
 
 
 def tempdir(custom_path: Any = None, keep_for_debug: bool | None = None) -> TempDirectory:

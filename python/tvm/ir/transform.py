@@ -185,9 +185,22 @@ def _unknown_key(key: Any, own: Mapping[str, Any]) -> str:
     return f"PassContext has no config option {key!r}; {hint}"
 
 
+class _InfoOfScript(_PassInfo):
+    """Facts that a script made up: it may require passes that are not there."""
+
+    def __init__(self, opt_level: int, name: str, required: Sequence[str]) -> None:
+        super().__init__(opt_level, name, [other for other in required if _core.is_pass_name(other)])
+        self._required = list(required)
+
+    @property
+    def required(self) -> list[str]:
+        """The names that were given."""
+        return list(self._required)
+
+
 def PassInfo(opt_level: int, name: str, required: Sequence[str] | None = None, traceable: bool = False) -> _PassInfo:  # noqa: N802
     """Facts about a pass."""
-    return _PassInfo(opt_level, name, list(required or ()))
+    return _InfoOfScript(opt_level, name, require_texts("required", required))
 
 
 def Sequential(  # noqa: N802

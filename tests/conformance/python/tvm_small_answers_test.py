@@ -237,6 +237,18 @@ def test_folders_that_stay(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
+def test_locks_of_files(tmp_path):
+    import fcntl
+
+    path = tmp_path / "lock"
+    with utils.filelock(path), open(path) as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lock = utils.FileLock(str(path))
+    lock.release()
+    with open(path) as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def test_packages_of_tvmc(tmp_path):
     from tvm.driver import tvmc
 

@@ -468,6 +468,10 @@ def test_passes_that_are_not_there_say_so(name):
 def test_pass_info_takes_the_level_first():
     info = tvm.transform.PassInfo(1, "FoldConstant", ["InferType"])
     assert (info.opt_level, info.name, info.required, info.traceable) == (1, "FoldConstant", ["InferType"], False)
+    own = tvm.transform.PassInfo(3, "own", ["tir.Simplify", "InferType"])
+    assert (own.opt_level, own.name, own.required) == (3, "own", ["tir.Simplify", "InferType"]) and type(info).__mro__[1] is type(transform.InferType().info)
+    with pytest.raises(TypeError, match="required is a list"):
+        tvm.transform.PassInfo(3, "own", "InferType")
 
 
 def test_contexts_and_sequences_show_what_they_are_made_of():
