@@ -204,7 +204,10 @@ def test_texts_that_are_no_unicode_are_refused(model):
         other.encode("a\ud800")
 
 
-@pytest.mark.parametrize("text", ["[]", '{"model": 3}', '{"added_tokens": [{}]}', '{"added_tokens": [{"content": "a", "id": -7}]}'])
+DAMAGED = ["[]", '{"model": 3}', '{"added_tokens": [{}]}', *['{"added_tokens": [{"content": "a", "id": %s}]}' % n for n in (-7, 2**40, 1.5, '"b"')]]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
 def test_tokenizers_that_are_damaged(text, tmp_path):
     folder = folder_of("llama", tmp_path / "model")
     (folder / "tokenizer.json").write_text(text)

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import shown
 from .config import Config, UnsupportedModel
 from .formats import FORMATS, Matrix, plain
 from .tokens import Vocabulary
 
+_MOST_TOKENS = 2**22  # sixteen times those of the largest vocabularies
 _HALVES: dict[str, Any] = {"positions": "halves"}
 # Names of activations in config.json, and in the program. Those with tanh differ in how they round.
 _ACTIVATIONS = {
@@ -329,6 +331,9 @@ class ModelFolder:
         settings = self._json("tokenizer_config.json") if (self.path / "tokenizer_config.json").exists() else {}
         places: dict[str, int] = dict(described.get("model", {}).get("vocab", {})) if isinstance(described.get("model", {}).get("vocab"), dict) else {}
         places.update({token["content"]: token["id"] for token in described.get("added_tokens", [])})
+        for token, place in places.items():
+            if type(place) is not int or not 0 <= place < _MOST_TOKENS:
+                raise ValueError(f"token {shown(token)} has the number {shown(place)}; numbers are from 0 to {_MOST_TOKENS - 1}")
         tokens = [""] * (max(places.values(), default=-1) + 1)
         for token, place in places.items():
             tokens[place] = token
