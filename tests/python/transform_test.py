@@ -296,7 +296,11 @@ def test_a_wrong_result_is_an_error_of_the_pass(mod):
     def open_variable(func, mod, ctx):
         return core.Function(func.params, relay.add(func.params[0], relay.var("stray", shape=(3, 4))))
 
-    for wrong, problem in ((ill_typed, "nn.dense"), (open_variable, "%stray")):
+    def bound_twice(func, mod, ctx):
+        inner = core.Let(func.params[0], func.params[0], func.params[0])
+        return core.Function(func.params, inner)
+
+    for wrong, problem in ((ill_typed, "nn.dense"), (open_variable, "%stray"), (bound_twice, "is bound in two places")):
         for passes in ([], [transform.FoldConstant()]):
             with pytest.raises(core.RelayError, match=f"(?s){problem}.*in pass {wrong.__name__}, in its result"):
                 transform.Sequential([transform.function_pass(wrong, opt_level=0), *passes])(mod)
