@@ -1,11 +1,11 @@
 #include <relay/transform/pass_result.h>
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include <relay/infer/infer.h>
-#include <relay/ir/visit.h>
 #include <relay/support/error.h>
-#include <relay/support/pointer_map.h>
 
 namespace relay {
 
@@ -72,28 +72,22 @@ void check_pass_result(const Module& before, const Module& after, const PassInfo
 
 std::vector<Diagnostic> result_errors(const Module& before, const Module& after, bool types) {
   std::vector<Diagnostic> errors;
-  for (const auto& [name, function] : after.functions()) {
-    const Function* old = before.function(name);
-    if (old == function.get()) continue;
-    PointerSet<Var> open;
-    if (old != nullptr) {
-      for (const VarRef& var : free_vars(old)) open.insert(var.get());
-    }
-    for (const VarRef& var : free_vars(function.get())) {
-      if (open.contains(var.get())) continue;
-      errors.push_back(
-          Diagnostic::error("%" + var->name().str() + " is used where it is not in scope",
-                            var->span())
-              .note("in function @" + name.str()));
-    }
-  }
   // Each by itself: a function may stand under two names.
   for (const auto& [name, function] : after.functions()) {
     const Function* old = before.function(name);
-    if (!errors.empty() || old == function.get()) continue;
-    errors = verify(alone(name, function));
-    if (!errors.empty() && old != nullptr && !verify(alone(name, FunctionRef(old))).empty())
-      errors.clear();
+    if (old == function.get()) continue;
+    std::vector<Diagnostic> problems = verify(alone(name, function));
+    if (problems.empty()) continue;
+    std::set<std::string> known;
+    if (old != nullptr) {
+      for (const Diagnostic& problem : verify(alone(name, FunctionRef(old))))
+        known.insert(problem.message);
+    }
+    for (Diagnostic& problem : problems) {
+      if (!known.insert(problem.message).second) continue;
+      if (problem.span.known()) problem.note("in function @" + name.str());
+      errors.push_back(std::move(problem));
+    }
   }
   if (!errors.empty() || !types) return errors;
   errors = type_errors(after);

@@ -14,8 +14,8 @@ bool same_functions(const Module& a, const Module& b);
 /// `Error` about that module.
 void check_pass_result(const Module& before, const Module& after, const PassInfo& info, bool types);
 
-/// The errors that a pass brought in: variables out of their scope; if the module had none before,
-/// those of its form and, with `types`, of its types.
+/// The errors that a pass brought in: those of the form of each function that it changed, and then,
+/// with `types`, those of types if the module had none before.
 std::vector<Diagnostic> result_errors(const Module& before, const Module& after, bool types);
 
 }  // namespace relay
