@@ -272,6 +272,14 @@ def _check_axes(name: str, axes: Any) -> None:
         _check_axes(name, one)
 
 
+def _basis(extents: Sequence[int], dtype: str) -> Expr:
+    """For each element of a tensor a tensor that is one there and zero elsewhere."""
+    import numpy as np  # which importing the package does not need
+
+    count = math.prod(extents)
+    return _ops.reshape(const(np.eye(count, dtype=dtype)), (count, *extents))
+
+
 def _rows(fn: Function, module: IRModule, place: int) -> Function:
     """For each element of the result of `fn` its gradient for a parameter: one reverse pass, for all elements at once."""
     back = _core.gradient(fn, module, params=[place], from_result=True, single=True, with_value=False)
@@ -283,9 +291,7 @@ def _rows(fn: Function, module: IRModule, place: int) -> Function:
     count = math.prod(extents)
     each = _core.batch(back, module, [None] * (len(back.params) - 1) + [0], 0, count)
     params = [var(param.name_hint, param.type_annotation) for param in each.params[:-1]]
-    import numpy as np  # which importing the package does not need
-
-    elements = _ops.reshape(const(np.eye(count, dtype=dtype)), (count, *extents))
+    elements = _basis(extents, dtype)
     return Function(params, _ops.reshape(_called(each, [*params, elements]), (*extents, *inputs)))
 
 
@@ -298,9 +304,7 @@ def _columns(fn: Function, module: IRModule, place: int) -> Function:
     along = jvp(fn, module, argnums=[place])
     each = _core.batch(along, module, [None] * (len(along.params) - 1) + [0], (None, -1), count)
     params = [var(param.name_hint, param.type_annotation) for param in each.params[:-1]]
-    import numpy as np  # which importing the package does not need
-
-    elements = _ops.reshape(const(np.eye(count, dtype=_dtype(fn.params[place].checked_type))), (count, *inputs))
+    elements = _basis(inputs, _dtype(fn.params[place].checked_type))
     return Function(params, _ops.reshape(TupleGetItem(_called(each, [*params, elements]), 1), (*outputs, *inputs)))
 
 

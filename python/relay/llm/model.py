@@ -28,7 +28,7 @@ _BURST = 8  # tokens that are written between two looks of the caller
 
 
 class _Refused(Exception):
-    """What a template says of a conversation that it does not take."""
+    """A template's reason for not taking a conversation."""
 
 
 class LanguageModel:

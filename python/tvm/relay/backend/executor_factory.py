@@ -20,13 +20,13 @@ class _ByExecutor(type):
 
 
 class GraphExecutorFactoryModule(FactoryModule, metaclass=_ByExecutor):
-    """What `relay.build` gives for the executor graph."""
+    """The result of `relay.build` for the executor graph."""
 
     executor_name = "graph"
 
 
 class AOTExecutorFactoryModule(FactoryModule, metaclass=_ByExecutor):
-    """What `relay.build` gives for the executor aot."""
+    """The result of `relay.build` for the executor aot."""
 
     executor_name = "aot"
 
