@@ -42,8 +42,12 @@ struct Target {
   std::span<const std::string_view> features() const;
   /// The best target that this machine runs, with the sizes of its caches.
   static Target host();
-  /// The target with a name; "host" too. Throws Error that names the known ones.
+  /// The target with a name, "host" too, or of a file, whose name ends in ".json" (`load`). Throws
+  /// Error that names the known ones.
   static Target parse(std::string_view name);
+  /// The target that a file describes as `relay machine --format json` prints it: a name, and sizes of
+  /// caches in bytes for those that are not the usual ones. Throws Error if it is no such file.
+  static Target load(const std::string& path);
   /// True if this machine can run it.
   bool runs_here() const;
 };

@@ -305,6 +305,15 @@ class Writer {
     number(body.out);
     refer(index);
     end();
+    chosen(body.chosen);
+  }
+  void chosen(const lower::TileChoice& choice) {
+    if (choice == lower::TileChoice()) return;
+    word("chosen");
+    for (int32_t size :
+         {choice.tile_rows, choice.panel_vectors, choice.tiles_in_block, choice.panels_in_block})
+      number(size);
+    end();
   }
 
   const lower::Kernel& kernel_;

@@ -92,6 +92,7 @@ Target Target::host() {
 
 Target Target::parse(std::string_view name) {
   if (name == "host") return host();
+  if (name.ends_with(".json")) return load(std::string(name));
   for (const Known& each : kTargets) {
     if (each.name == name) return each.target;
   }

@@ -30,6 +30,12 @@ bool shares_copied_rows(const ContractionPlan& plan);
 /// Chooses the passes over k of a plan with tiles and panels, and how many of these share a pass.
 void cut_into_passes(ContractionPlan& plan, const Processor& processor);
 
+/// Steps of k and panels for a right factor that goes by once, read where it is by at most so many
+/// rows.
+void choose_streams(ContractionPlan& plan, int64_t most_rows);
+/// Sets the last columns apart where they would fill a small part of a vector.
+void choose_tail(ContractionPlan& plan);
+
 /// A known count in as few pieces as `most` allows.
 Cut cut_known(int64_t count, int64_t most);
 Cut cut_unknown(Dim count, int64_t size);

@@ -124,6 +124,40 @@ bool shares_copied_rows(const ContractionPlan& plan) {
          plan.row_tiles.pieces.is_int();
 }
 
+void choose_streams(ContractionPlan& plan, int64_t most_rows) {
+  constexpr int64_t kSteps = 32, kBytes = 2048, kTasks = 8;
+  plan.one_pass = false;
+  plan.k_block = kSteps;
+  int64_t most = std::max<int64_t>(1, kBytes / (plan.panel_columns() * plan.element_bytes));
+  if (plan.panels.pieces.is_int()) {
+    int64_t pieces = plan.panels.pieces.as_int();
+    if (plan.batch.extent.is_int(1)) pieces = (pieces + kTasks - 1) / kTasks;
+    most = std::clamp<int64_t>(pieces, 1, most);
+  }
+  plan.panels_in_block = most;
+  plan.tiles_in_block = std::max<int64_t>(1, most_rows / plan.row_tiles.size + 1);
+}
+
+void choose_tail(ContractionPlan& plan) {
+  plan.main_columns = plan.columns.extent;
+  const Dim columns = plan.columns.extent, rows = plan.rows.extent;
+  const bool possible =
+      plan.group == 1 && !plan.rhs_packed && plan.lhs_direct && plan.lhs_step->is_int(1) &&
+      !plan.dots && columns.is_int() && rows.is_int() && columns.as_int() > plan.lanes &&
+      plan.folded.extent.is_int() && plan.folded.extent.as_int() >= 2 * plan.lanes;
+  if (!possible) return;
+  const int64_t tail = columns.as_int() % plan.lanes;
+  const auto m = static_cast<double>(rows.as_int());
+  const auto t = static_cast<double>(tail);
+  const auto lanes = static_cast<double>(plan.lanes);
+  // Cycles for a step of k: a vector more, against single columns and packing them.
+  const double whole = m / 2 + 2;
+  const double single = m * t / lanes + 6 * t;
+  if (tail == 0 || single > whole) return;
+  plan.tail = tail;
+  plan.main_columns = columns - tail;
+}
+
 void cut_into_passes(ContractionPlan& plan, const Processor& processor) {
   Passes(plan, processor).choose();
 }

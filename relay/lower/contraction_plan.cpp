@@ -379,7 +379,7 @@ class Planner {
   }
 
   void choose_sizes() {
-    choose_tail();
+    choose_tail(plan_);
     choose_panels();
     choose_row_tiles();
     check_interleaving();
@@ -393,8 +393,24 @@ class Planner {
       plan_.tiles_in_block = std::clamp<int64_t>(tiles, 1, plan_.tiles_in_block);
     }
     cut_into_passes(plan_, processor_);
-    if (streams()) choose_streams();
+    if (streams()) choose_streams(plan_, kFewReads);
     choose_column_block();
+    choose_panels_for_rows();
+    take_chosen_blocks();
+  }
+
+  // What was measured to be better, as far as there are so many tiles and panels.
+  void take_chosen_blocks() {
+    const TileChoice& chosen = contraction_.chosen;
+    auto take = [](int64_t& size, int32_t wanted, Dim pieces) {
+      if (wanted > 0 && pieces.is_int() && pieces.as_int() > 0)
+        size = std::min<int64_t>(wanted, pieces.as_int());
+    };
+    take(plan_.tiles_in_block, chosen.tiles_in_block, plan_.row_tiles.pieces);
+    take(plan_.panels_in_block, chosen.panels_in_block, plan_.panels.pieces);
+  }
+
+  void choose_panels_for_rows() {
     if (!plan_.copies_lhs() || shares_copied_rows(plan_)) return;
     // Rows are packed for each block of columns: few such blocks.
     Dim k = plan_.folded.extent;
@@ -456,6 +472,8 @@ class Planner {
       plan_.panels = vectors.is_int() ? cut_known(vectors.as_int(), 1) : cut_unknown(vectors, 1);
     } else if (wide > 0 && columns.is_int()) {
       plan_.panels = cut_known(vectors.as_int(), wide);
+    } else if (columns.is_int() && chosen_panel() > 0) {
+      plan_.panels = cut_known(vectors.as_int(), chosen_panel());
     } else if (columns.is_int()) {
       int64_t best = 1;
       for (int64_t most = 2; most <= std::min(near_width_, widest()); ++most) {
@@ -470,6 +488,11 @@ class Planner {
       while (!leaves_rows(most)) --most;
       plan_.panels = cut_unknown(vectors, most);
     }
+  }
+
+  int64_t chosen_panel() const {
+    const int64_t wanted = contraction_.chosen.panel_vectors;
+    return wanted <= std::min(near_width_, widest()) && leaves_rows(wanted) ? wanted : 0;
   }
 
   // The width, if there is one, that cuts vectors into panels of equal size.
@@ -504,6 +527,11 @@ class Planner {
         wide_panel(rows.as_int()) > 0) {
       limit = rows.as_int();
     }
+    // Accumulators, a line of the panel and a broadcast are in registers.
+    const int64_t wanted = contraction_.chosen.tile_rows, panel = plan_.panels.size;
+    if (wanted > 0 && !plan_.matrix && !plan_.fills_tiles &&
+        wanted * panel + panel + 2 <= processor_.registers)
+      limit = wanted;
     plan_.row_tiles = cut_rows(limit);
   }
 
@@ -541,41 +569,6 @@ class Planner {
     Dim k = plan_.folded.extent;
     return plan_.rhs_direct && !plan_.dots && plan_.lhs_direct && read_once() && k.is_int() &&
            k.as_int() >= kWorthIt && plan_.folded.axes.size() == 1;
-  }
-  void choose_streams() {
-    constexpr int64_t kSteps = 32, kBytes = 2048, kTasks = 8;
-    plan_.one_pass = false;
-    plan_.k_block = kSteps;
-    int64_t most = std::max<int64_t>(1, kBytes / (plan_.panel_columns() * plan_.element_bytes));
-    if (plan_.panels.pieces.is_int()) {
-      int64_t pieces = plan_.panels.pieces.as_int();
-      if (plan_.batch.extent.is_int(1)) pieces = (pieces + kTasks - 1) / kTasks;
-      most = std::clamp<int64_t>(pieces, 1, most);
-    }
-    plan_.panels_in_block = most;
-    plan_.tiles_in_block = std::max<int64_t>(1, kFewReads / plan_.row_tiles.size + 1);
-  }
-
-  // Columns that would fill a small part of a vector.
-  void choose_tail() {
-    plan_.main_columns = plan_.columns.extent;
-    Dim columns = plan_.columns.extent;
-    Dim rows = plan_.rows.extent;
-    bool possible = plan_.group == 1 && !plan_.rhs_packed && plan_.lhs_direct &&
-                    plan_.lhs_step->is_int(1) && !plan_.dots && columns.is_int() && rows.is_int() &&
-                    columns.as_int() > plan_.lanes && plan_.folded.extent.is_int() &&
-                    plan_.folded.extent.as_int() >= 2 * plan_.lanes;
-    if (!possible) return;
-    int64_t tail = columns.as_int() % plan_.lanes;
-    auto m = static_cast<double>(rows.as_int());
-    auto t = static_cast<double>(tail);
-    auto lanes = static_cast<double>(plan_.lanes);
-    // Cycles for a step of k: a vector more, against single columns and packing them.
-    double whole = m / 2 + 2;
-    double single = m * t / lanes + 6 * t;
-    if (tail == 0 || single > whole) return;
-    plan_.tail = tail;
-    plan_.main_columns = columns - tail;
   }
 
   static constexpr int64_t kFewReads = 18;  // rows

@@ -152,6 +152,19 @@ struct Nest {
   bool rounds_each = false;
 };
 
+/// Sizes in the plan of a contraction that somebody prefers to the planner's, having measured them;
+/// 0: the planner's own, and so is what does not fit.
+struct TileChoice {
+  int32_t tile_rows = 0;        // of a tile
+  int32_t panel_vectors = 0;    // of a panel, and so of a tile
+  int32_t tiles_in_block = 0;   // row tiles that read the same panel in turn
+  int32_t panels_in_block = 0;  // panels that read the same rows in turn
+
+  bool operator==(const TileChoice&) const = default;
+  /// "6 rows in a tile, 2 panels in a block".
+  std::string str() const;
+};
+
 /// A sum of products: out[b…, m…, n…] = epilogue(Σ over k… of lhs · rhs). The index maps tell which
 /// axes are batch, rows, columns and folded. Emitted as register tiles over packed panels.
 struct Contraction {
@@ -167,6 +180,7 @@ struct Contraction {
   uint32_t num_axes = 0;
   uint32_t num_vars = 0;
   uint32_t origin = 0;  // of the sum
+  TileChoice chosen;
 };
 
 /// Nests and contractions that run in order for one block of the results, then for the next: the

@@ -189,6 +189,7 @@ class Text {
          " * ", c.rhs);
     const uint32_t last = c.epilogue->origin != 0 ? c.epilogue->origin : c.origin;
     line(depth, last, "b" + std::to_string(c.out) + "[", c.out_index, "] = ", c.epilogue);
+    if (c.chosen != TileChoice()) line(depth, 0, "chosen: " + c.chosen.str());
   }
 
   void write(const Blocks& blocks, int) {
@@ -210,6 +211,18 @@ class Text {
 };
 
 }  // namespace
+
+std::string TileChoice::str() const {
+  std::string text;
+  auto add = [&](int32_t size, const char* what) {
+    if (size > 0) text += (text.empty() ? "" : ", ") + std::to_string(size) + what;
+  };
+  add(tile_rows, " rows in a tile");
+  add(panel_vectors, " vectors in a panel");
+  add(tiles_in_block, " tiles in a block");
+  add(panels_in_block, " panels in a block");
+  return text.empty() ? "the planner's sizes" : text;
+}
 
 const std::vector<Buffer>& Kernel::buffers() const {
   return std::visit([](const auto& of) -> const std::vector<Buffer>& { return of.buffers; }, body);

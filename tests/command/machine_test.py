@@ -44,3 +44,58 @@ def test_measured_figures(key, measured=[]):
     if not measured:
         measured.append(json.loads(machine("--measure", "--format", "json")))
     assert measured[0][key] > 0
+
+
+def relay(*arguments, **environment):
+    return subprocess.run([RELAY, *map(str, arguments)], env=dict(os.environ, **environment), capture_output=True, text=True)
+
+
+PROGRAM = """def @main(%x: Tensor[(?, 96), float32], %w: Tensor[(96, 80), float32]) {
+  nn.relu(nn.matmul(%x, %w))
+}
+"""
+
+
+def test_a_file_that_describes_this_machine_is_a_target(tmp_path):
+    program, described = tmp_path / "p.rly", tmp_path / "here.json"
+    program.write_text(PROGRAM)
+    described.write_text(machine("--format", "json"))
+    here, there = tmp_path / "here.rlx", tmp_path / "there.rlx"
+    assert relay("compile", program, "-o", here).returncode == 0
+    assert relay("compile", program, "-o", there, "--target", described).returncode == 0
+    assert here.read_bytes() == there.read_bytes()
+    described.write_text('{"target": "avx2", "second_cache_byte": 1048576}')
+    done = relay("compile", program, "-o", there, "--target", described)
+    assert done.returncode == 1 and "there is no fact 'second_cache_byte'; did you mean second_cache_bytes?" in done.stderr
+    done = relay("compile", program, "-o", there, "--target", tmp_path / "absent.json")
+    assert done.returncode == 1 and "cannot read" in done.stderr
+    done = relay("compile", program, "-o", there, "--target", "toaster")
+    assert done.returncode == 2
+
+
+def test_tuning_keeps_what_it_finds(tmp_path):
+    program, model = tmp_path / "p.rly", tmp_path / "p.rlx"
+    program.write_text(PROGRAM)
+    here = {"RELAY_CACHE_DIR": str(tmp_path / "cache")}
+    done = relay("tune", program, "-o", model, "--threads", 1, "--seconds", 20, **here)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.startswith("made up: %") for line in lines[:2]] == [True, True]
+    assert lines[2].startswith("@main: ") and " of 1 measured kernels have other sizes" in lines[2]
+    kept = (tmp_path / "cache" / "tuned").read_text().splitlines()
+    assert kept[0].startswith("relay tuned kernels ")
+    assert len(kept) - 1 == len(lines) - 3
+    assert relay("bench", model, "--runs", 3).returncode == 0
+
+
+def test_what_cannot_be_tuned(tmp_path):
+    program, model = tmp_path / "p.rly", tmp_path / "p.rlx"
+    program.write_text(PROGRAM)
+    assert relay("compile", program, "-o", model).returncode == 0
+    done = relay("tune", model)
+    assert done.returncode == 2 and "is compiled already; give the program or the model that it was made of" in done.stderr
+    done = relay("tune", program, "-o", program)
+    assert done.returncode != 0 and program.read_text() == PROGRAM
+    elsewhere = "aarch64" if json.loads(machine("--format", "json"))["target"] != "aarch64" else "avx2"
+    done = relay("tune", program, "--target", elsewhere)
+    assert done.returncode == 1 and f"this machine does not run code for the target '{elsewhere}', so nothing can be measured" in done.stderr

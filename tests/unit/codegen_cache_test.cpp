@@ -9,6 +9,7 @@
 #include <relay/ir/type.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <tests/support/temporary_folder.h>
 #include <tests/unit/kernel_testing.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ using lower::Store;
 using te::Scalar;
 using te::ScalarKind;
 using te::ScalarNode;
+using testing::TemporaryFolder;
 
 Dim symbol(const char* name) {
   return Dim::symbol(TypeVar::make(Name(name), Kind::kShapeVar).get());
@@ -69,22 +71,6 @@ std::shared_ptr<lower::Kernel> scale_kernel(const Options& options) {
   nest.body.push_back(Stmt{std::move(loop)});
   return testing::nest_kernel(std::move(nest), {n});
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "relay-cache-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

@@ -104,10 +104,11 @@ inline NDArray evaluated(const Case& c, const std::vector<NDArray>& inputs) {
 
 /// The result of a case's one stage as a contraction kernel, the same for any number of workers.
 inline NDArray run_kernel(const Case& c, const std::vector<NDArray>& inputs, const NDArray& like,
-                          const codegen::Target& target) {
+                          const codegen::Target& target, const lower::TileChoice& chosen = {}) {
   auto contraction = contraction_of(c.computation);
   EXPECT_TRUE(contraction.has_value());
   if (!contraction) return like;
+  contraction->chosen = chosen;
   auto kernel = std::make_shared<lower::Kernel>();
   kernel->name = "test";
   kernel->implementation = "contraction";

@@ -60,6 +60,7 @@ void add_explain_program(CLI::App& app, Context& context);
 void add_explore(CLI::App& app, Context& context);
 void add_machine(CLI::App& app, Context& context);
 void add_new_pass(CLI::App& app, Context& context);
+void add_tune(CLI::App& app, Context& context);
 void add_serve(CLI::App& app, Context& context);
 /// Replaces this process by the server; comes back with an exit code if that fails.
 int run_serve(int argc, const char* const* argv);

@@ -112,6 +112,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_explain_program(app, context);
   add_explore(app, context);
   add_machine(app, context);
+  add_tune(app, context);
   add_new_pass(app, context);
   add_serve(app, context);
   add_match(app, context);

@@ -72,8 +72,14 @@ void add_target_option(CLI::App& command, NativeOptions& options) {
           "--target", options.target,
           "Instruction set: host (the default), baseline, avx2 or avx512; the last two with "
           "products of small integers are avx2-vnni and avx512-vnni, and those of bfloat16, too, "
-          "avx512-bf16; avx512-amx has a unit for tiles of both; aarch64 is of processors by Arm.")
-      ->check(CLI::IsMember(targets));
+          "avx512-bf16; avx512-amx has a unit for tiles of both; aarch64 is of processors by Arm. "
+          "A file "
+          "of a name that ends in .json describes a processor with the sizes of its caches, as "
+          "`relay "
+          "machine --format json` prints it.")
+      ->check([known = CLI::IsMember(targets)](const std::string& name) {
+        return name.ends_with(".json") ? std::string() : known(name);
+      });
 }
 
 void add_level_option(CLI::App& command, NativeOptions& options) {
@@ -143,20 +149,23 @@ Loaded load_model(const std::string& path, const std::string& entry, const Given
                   : vm::load_executable(path);
   const vm::Entry& function = find_model_entry(*result.executable, entry);
   result.entry = function.name;
-  const Parameters parameters{function.name, function.params};
-  Bound bound = bind_arguments(parameters, given, {}, missing);
-  result.made_up = made_up_texts(parameters, bound);
-  result.arguments = std::move(bound.values);
-  std::vector<DeviceTree> devices;
-  for (const TypeCheck::Part& part : function.params.parts)
-    devices.push_back(devices_of(part.type));
-  place_arguments(result.arguments, devices);
+  result.arguments = bind_entry(function, given, missing, result.made_up);
   return result;
 }
 
-std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
-                                                     const NativeOptions& options,
-                                                     KernelLoops* kernels) {
+std::vector<Value> bind_entry(const vm::Entry& function, const Given& given, Missing missing,
+                              std::vector<std::string>& made_up) {
+  const Parameters parameters{function.name, function.params};
+  Bound bound = bind_arguments(parameters, given, {}, missing);
+  made_up = made_up_texts(parameters, bound);
+  std::vector<DeviceTree> devices;
+  for (const TypeCheck::Part& part : function.params.parts)
+    devices.push_back(devices_of(part.type));
+  place_arguments(bound.values, devices);
+  return std::move(bound.values);
+}
+
+vm::CompileOptions compile_options(const NativeOptions& options) {
   vm::CompileOptions compile;
   compile.target = codegen::Target::parse(options.target);
   compile.level = options.level;
@@ -164,8 +173,15 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
   compile.winograd = options.winograd;
   compile.precision = precision_of(options);
   if (options.use_cache) compile.cache = codegen::default_cache();
-  compile.kernels = kernels;
   compile.late_constants = options.to_be_saved;
+  return compile;
+}
+
+std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, Name entry,
+                                                     const NativeOptions& options,
+                                                     KernelLoops* kernels) {
+  vm::CompileOptions compile = compile_options(options);
+  compile.kernels = kernels;
   std::vector<Diagnostic> warnings;
   compile.warnings = &warnings;
   auto executable = vm::compile(specialised, entry, compile);
@@ -176,11 +192,7 @@ std::shared_ptr<const vm::Executable> compile_module(const Module& specialised, 
 std::vector<graph::Graph> module_graphs(const Module& specialised, Name entry,
                                         const NativeOptions& options,
                                         const graph::RewriteObserver& observer) {
-  vm::CompileOptions compile;
-  compile.target = codegen::Target::parse(options.target);
-  compile.level = options.level;
-  compile.winograd = options.winograd;
-  compile.precision = precision_of(options);
+  vm::CompileOptions compile = compile_options(options);
   compile.on_graphs = observer;
   return vm::compile_graphs(specialised, entry, compile);
 }

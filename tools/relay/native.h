@@ -9,6 +9,7 @@
 #include <relay/codegen/codegen.h>
 #include <relay/graph/rewrite.h>
 #include <relay/ir/module.h>
+#include <relay/vm/compiler/compile.h>
 #include <relay/vm/machine/machine.h>
 
 #include <tools/relay/bind.h>
@@ -22,15 +23,15 @@ struct NativeOptions {
   bool use_cache = true;
   bool onednn = false;
   bool winograd = true;
-  std::string precision;  // of products: bf16, fp16; empty: as the program says
+  std::string precision;     // of products: bf16, fp16; empty: as the program says
   bool to_be_saved = false;  // and not to be run: CompileOptions::late_constants
 };
 
 /// The dtype of products that `--precision` asks for; not valid without it.
 DType precision_of(const NativeOptions& options);
 
-/// Adds `--target`, `--opt-level`, `--no-winograd`, `--precision` or all of the options of those who
-/// compile and run to a command.
+/// Adds `--target`, `--opt-level`, `--no-winograd`, `--precision` or all of the options of those
+/// who compile and run to a command.
 void add_target_option(CLI::App& command, NativeOptions& options);
 void add_level_option(CLI::App& command, NativeOptions& options);
 void add_winograd_option(CLI::App& command, NativeOptions& options);
@@ -45,13 +46,19 @@ struct Loaded {
   std::shared_ptr<const vm::Executable> executable;
   std::string entry;  // without sigil
   std::vector<Value> arguments;
-  std::vector<std::string> made_up;  // those that nobody gave, see made_up_texts
+  std::vector<std::string> made_up;          // those that nobody gave, see made_up_texts
   std::vector<std::string> decided_extents;  // see Program
 };
 /// Loads an executable and binds arguments to its entry. Throws `UsageError` for options of the
 /// compiler.
 Loaded load_model(const std::string& path, const std::string& entry, const Given& given,
                   const NativeOptions& options, Missing missing = Missing::kError);
+/// Arguments of an entry, on the devices where it wants them; `made_up` gets those that nobody
+/// gave.
+std::vector<Value> bind_entry(const vm::Entry& function, const Given& given, Missing missing,
+                              std::vector<std::string>& made_up);
+/// How such programs are compiled, as the options say.
+vm::CompileOptions compile_options(const NativeOptions& options);
 /// Compiles a specialised module, with the user's cache of kernels; the kernels' loops are added to
 /// `kernels` if given.
 using KernelLoops = std::vector<std::shared_ptr<const lower::Kernel>>;

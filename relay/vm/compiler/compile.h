@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <relay/codegen/codegen.h>
+#include <relay/codegen/tuned.h>
 #include <relay/graph/rewrite.h>
 #include <relay/ir/module.h>
 #include <relay/runtime/dtype.h>
@@ -40,7 +41,10 @@ struct CompileOptions {
   std::vector<Diagnostic>* warnings = nullptr;
   /// If given, sees the graphs as they are composed and after each rewrite.
   graph::RewriteObserver on_graphs;
-  /// If given, receives the loops of every kernel, in the order of Executable::kernels.
+  /// Sizes of tiles that were measured to be better than the planner's (`relay tune`). If not given,
+  /// those that are kept in the folder of compiled kernels.
+  const codegen::TunedKernels* tuned = nullptr;
+  /// If given, receives the loops of every native kernel, in the order of Executable::kernels.
   std::vector<std::shared_ptr<const lower::Kernel>>* kernels = nullptr;
 };
 

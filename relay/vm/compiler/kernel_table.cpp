@@ -42,6 +42,17 @@ lower::Lowered KernelTable::lower_work(const graph::WorkRef& work) const {
   return lower::lower(work->computation(), work->name, options);
 }
 
+void KernelTable::take_tuned(lower::Lowered& lowered, const codegen::TunedKernels& tuned) const {
+  for (std::shared_ptr<const lower::Kernel>& kernel : lowered.kernels) {
+    if (!std::holds_alternative<lower::Contraction>(kernel->body)) continue;
+    const auto choice = tuned.find(codegen::tuning_key(*kernel, options_.target));
+    if (!choice) continue;
+    auto changed = std::make_shared<lower::Kernel>(*kernel);
+    std::get<lower::Contraction>(changed->body).chosen = *choice;
+    kernel = std::move(changed);
+  }
+}
+
 void KernelTable::number(const graph::Work& work, LoweredWork& lowered) {
   for (const auto& made : lowered.lowered.kernels)
     lowered.kernels.push_back(add(made, work.source));
@@ -79,10 +90,14 @@ void KernelTable::lower(std::span<const graph::Graph> graphs) {
       }
     }
   }
+  codegen::TunedKernels kept;
+  if (options_.tuned == nullptr) kept = codegen::TunedKernels::read(options_.cache);
+  const codegen::TunedKernels& tuned = options_.tuned == nullptr ? kept : *options_.tuned;
   with_stack(options_.threads, works.size(), [&](size_t i) {
     auto& [work, lowered] = works[i];
     try {
       lowered->lowered = lower_work(work);
+      if (!tuned.empty()) take_tuned(lowered->lowered, tuned);
       for (const auto& kernel : lowered->lowered.kernels)
         lowered->work.push_back(lower::work_of(*kernel, options_.target.processor));
     } catch (const DimRangeError& error) {

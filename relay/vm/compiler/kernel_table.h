@@ -52,6 +52,8 @@ class KernelTable {
 
  private:
   lower::Lowered lower_work(const graph::WorkRef& work) const;
+  /// Gives contractions the sizes that were measured to be better.
+  void take_tuned(lower::Lowered& lowered, const codegen::TunedKernels& tuned) const;
   void number(const graph::Work& work, LoweredWork& lowered);
   bool is_late(const graph::Constant& constant) const;
   std::vector<graph::ConstantRef> between(const graph::Constant& constant) const;
