@@ -96,8 +96,9 @@ class Analyzer:
     def simplify(self, expr: Any, steps: int = 2) -> Any:
         """The term in its normal form, a number where it is one."""
         if not isinstance(expr, Dim) or not self._values:
-            return expr
-        return _fold(expr, lambda leaf: self._values.get(leaf, leaf if isinstance(leaf, int) else Dim(leaf)), _TERMS)
+            return _tir.numbered(expr)
+        found = _fold(expr, lambda leaf: self._values.get(leaf, leaf if isinstance(leaf, int) else Dim(leaf)), _TERMS)
+        return _tir.numbered(found)
 
     rewrite_simplify = canonical_simplify = simplify
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any as _AnyType
 
 import relay as _relay
@@ -10,7 +11,7 @@ from relay import Dim
 from .. import _absent
 from ..runtime import convert as convert
 
-__all__ = ["Any", "IntImm", "SizeVar", "Var", "const", "floordiv", "floormod", "indexdiv", "indexmod", "max", "min"]
+__all__ = ["Any", "BijectiveLayout", "IntImm", "Layout", "SizeVar", "Var", "bijective_layout", "const", "floordiv", "floormod", "indexdiv", "indexmod", "layout", "max", "min"]
 
 
 class _Meta(type):
@@ -72,6 +73,23 @@ class IntImm(int):
     def same_as(self, other: object) -> bool:
         """True if both are the same number: extents have no objects of their own."""
         return isinstance(other, int) and int(self) == int(other)
+
+
+def _computed(name: str) -> _AnyType:
+    plain = getattr(int, name)
+
+    @functools.wraps(plain)
+    def compute(self: IntImm, *others: _AnyType) -> _AnyType:
+        found = plain(self, *others)
+        # What Python's integers do not know, and booleans, stay: an extent that is no number has operators of its own.
+        return IntImm(self.dtype, found) if type(found) is int else found
+
+    return compute
+
+
+# Numbers that are computed from such numbers have a `value`, too.
+for _name in ("add", "sub", "mul", "floordiv", "mod", "radd", "rsub", "rmul", "rfloordiv", "rmod", "neg", "abs"):
+    setattr(IntImm, f"__{_name}__", _computed(f"__{_name}__"))
 
 
 def numbered(value: _AnyType) -> _AnyType:
@@ -151,6 +169,9 @@ def min(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A
     if isinstance(a, Dim) or isinstance(b, Dim):
         return Dim.min(a if isinstance(a, Dim) else b, b if isinstance(a, Dim) else a)
     return a if a <= b else b
+
+
+from .data_layout import BijectiveLayout as BijectiveLayout, Layout as Layout, bijective_layout as bijective_layout, layout as layout  # noqa: E402
 
 
 def __getattr__(name: str) -> _AnyType:
