@@ -7,6 +7,7 @@ from typing import Any
 import relay as _relay
 from relay import Expr, IRModule
 
+from ..ir.diagnostics import rendered
 from .metadata import with_metadata
 
 __all__ = ["SpanCheck", "fromtext", "parse", "parse_expr"]
@@ -20,7 +21,8 @@ def parse(source: str, source_name: str = "from_string", init_module: IRModule |
     """
     if init_meta_table:
         source = with_metadata(source, init_meta_table)
-    return _typed(_relay.parse(source, source_name, init_module))
+    with rendered(init_module):
+        return _typed(_relay.parse(source, source_name, init_module))
 
 
 def _typed(mod: IRModule) -> IRModule:
@@ -55,13 +57,15 @@ def _has_type(expr: Expr) -> bool:
 
 def fromtext(source: str, source_name: str = "from_string") -> Any:
     """A module, typed, or an expression of program text."""
-    found = _relay.fromtext(source, source_name)
-    return _typed(found) if isinstance(found, IRModule) else _settled(found)
+    with rendered():
+        found = _relay.fromtext(source, source_name)
+        return _typed(found) if isinstance(found, IRModule) else _settled(found)
 
 
 def parse_expr(source: str) -> Expr:
     """An expression of program text. Its numbers are constants where its types can be found; where not, they wait for a context."""
-    return _settled(_relay.parse_expr(source))
+    with rendered():
+        return _settled(_relay.parse_expr(source))
 
 
 def _settled(expr: Expr) -> Expr:
