@@ -35,7 +35,7 @@ def _get(op_name: str) -> Op:
 
 
 def _get_attr(self: Op, attr_name: str) -> Any:
-    """The value that a script attached under this key, or that the declaration has (TOpPattern, TOpIsStateful); None if nothing."""
+    """The value that a script attached under this key, or that the declaration has (TOpPattern, TOpIsStateful, FPrimalGradient); None if nothing."""
     if (self.name, attr_name) in _attached:
         return _attached[self.name, attr_name][1]
     known = known_facts.get(attr_name)

@@ -291,3 +291,24 @@ def test_attributes_of_an_operator_declared_bit_by_bit(fresh, key, given):
     assert mod["main"].body.checked_type == relay.TensorType((2, 3), "float32") and seen
     assert [int(n) for n in seen[0]["axis"]] == given["axis"] if key == "DictAttrs" else seen[0] == given
     assert tvm.ir.structural_equal(mod, tvm.relay.parse(mod.astext()))
+
+
+@pytest.mark.parametrize("make, count", [
+    (lambda x: relay.tanh(x), 1), (lambda x: relay.nn.dense(x, x), 2), (lambda x: relay.split(x, 2).astuple(), 1), (lambda x: relay.reshape_like(x, x), 2),
+    (lambda x: relay.take(x, relay.const([1, 0]), axis=0), 2),
+])  # fmt: skip
+def test_the_librarys_gradients_can_be_asked_for(make, count):
+    x = relay.var("x", shape=(2, 2), dtype="float64")
+    rule = relay.op.get(make(x).op.name).get_attr("FPrimalGradient")
+    function = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], make(x))))["main"]
+    seed = relay.ones_like(function.body) if isinstance(function.body.checked_type, relay.TensorType) else relay.Tuple(
+        [relay.ones(field.shape, field.dtype) for field in function.body.checked_type.fields])
+    found = rule(function.body, seed)
+    assert len(found) == count and callable(rule)
+    total = [part for part, arg in zip(found, function.body.args) if arg.same_as(function.params[0])]
+    summed = total[0] if len(total) == 1 else relay.add(*total)
+    data = np.array([[0.5, -1], [2, 3]])
+    by_rule = relay.create_executor("debug").evaluate(relay.Function(function.params, summed))(data).numpy()
+    _, (wanted,) = relay.create_executor("debug").evaluate(relay.transform.gradient(function))(data)
+    np.testing.assert_allclose(by_rule, wanted.numpy())
+    assert relay.op.get("argmax").get_attr("FPrimalGradient") is None and not relay.op.get("argmax").has_attr("FPrimalGradient")

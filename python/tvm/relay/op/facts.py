@@ -12,7 +12,7 @@ from relay import Call, Op, RelayError, _core
 from relay.op import registration
 
 from ...ir.affine_type import attach
-from ...ir.op import takes_effect
+from ...ir.op import known_facts, takes_effect
 from ...ir.op_patterns import PATTERNS
 from .staged import STAGED, is_staged
 
@@ -84,6 +84,38 @@ def _set_gradient(op: Op, function: Any, level: int) -> None:
     _gradients[name] = _Gradient(function, native, owner)
 
 
+def _rule_of(op: Op) -> Any:
+    """The library's gradient of an operator as a function of a call and the gradient of its result; None for an operator that has none."""
+    if str(_core.op_info(op)["gradient"]).startswith("none"):
+        return None
+
+    def rule(orig: Any, grad: Any) -> list[Any]:
+        found = registration.gradients(_typed_call(orig), *_each(grad, orig))
+        # An input that is not of floats has a gradient of zeros in TVM.
+        return [relay.zeros_like(arg) if one is None else one for one, arg in zip(found, orig.args)]
+
+    rule.__name__ = rule.__qualname__ = f"{op.name.replace('.', '_')}_grad"
+    rule.__doc__ = f"The gradients of the inputs of a call of {op.name}."
+    return rule
+
+
+def _typed_call(call: Any) -> Any:
+    """The call with types."""
+    try:
+        call.checked_type
+    except (ValueError, AttributeError, RelayError):
+        relay.check(relay.Function(_core.free_vars(call), call))
+    return call
+
+
+def _each(grad: Any, call: Any) -> list[Any]:
+    """The gradients of the tensors of a result."""
+    kind = call.checked_type
+    if not isinstance(kind, relay.TupleType):
+        return [grad]
+    return list(grad.fields) if isinstance(grad, relay.Tuple) else [relay.TupleGetItem(grad, at) for at in range(len(kind.fields))]
+
+
 def _attach_form(optional: bool) -> Any:
     def attach_form(op: Op, function: Any, level: int) -> None:
         if function is not None and not callable(function):
@@ -110,5 +142,6 @@ def _set_precision(op: Op, function: Any, level: int) -> None:
 def install() -> None:
     """Makes what is attached take effect."""
     takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
+    known_facts.update(FPrimalGradient=_rule_of)
     takes_effect.update(FTVMMixedPrecisionConversionType=_set_precision)
     takes_effect.update(FTVMFakeQuantizationToInteger=_attach_form(False), FTVMOptionalFakeQuantizationToInteger=_attach_form(True))
