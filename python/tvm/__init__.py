@@ -36,6 +36,11 @@ _sys.modules[__name__ + ".nd"] = nd
 _sys.modules[__name__ + ".container"] = container
 from . import contrib as contrib, relay as relay, support as support  # noqa: E402
 
+from .runtime.object import make_objects as _make_objects  # noqa: E402
+
+_make_objects(Target, target.TargetKind, target.VirtualDevice, container.ADT, container.Array, container.Map, container.ShapeTuple, container.String)
+_make_objects(ir.EnvFunc, ir.SourceName, ir.SequentialSpan, tir.FloatImm, tir.StringImm, relay.backend.Executor, relay.backend.Runtime)
+
 __version__ = "0.18.0"
 
 

@@ -15,3 +15,9 @@ class UnknownInputError(ValueError, RuntimeError):
 
 class WrongKindError(TypeError, ValueError):
     """A value of another kind than is needed."""
+
+
+class MissingArgumentError(TypeError, KeyError):
+    """A parameter has no value."""
+
+    __str__ = TypeError.__str__

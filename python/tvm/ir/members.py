@@ -15,13 +15,9 @@ from relay import Attrs, Dim, Expr, Function, IRModule, NDArray, Type, Value, _c
 from relay.expr import annotated_text
 
 from .._absent import missing_property
+from ..runtime.object import make_objects
 from .type_args import type_args, written_type_args
 from .typed_text import typed_text
-
-
-def _same_as(self: Any, other: Any) -> bool:
-    """True if both are one object."""
-    return self is other
 
 
 def _same_term(self: Dim, other: Any) -> bool:
@@ -361,8 +357,9 @@ def install() -> None:
     # TVM's words for dtypes without bits.
     for word in ("float", "int", "uint"):
         _core.add_dtype_word(word, word + "32")
-    for cls in (Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass):
-        setattr(cls, "same_as", _same_as)
+    make_objects(Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass)
+    make_objects(_relay.Span, _core.DFPattern, _core.Diagnostic, _relay.transform.PassInfo, _relay.transform.PassContext, _relay.transform.LayoutConfig)
+    make_objects(_relay.instrument.PassInstrument)
     setattr(Dim, "same_as", _same_term)
     setattr(Dim, "name", property(_name_of_extent))
     setattr(Dim, "dtype", property(lambda self: "int32"))

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import relay as _relay
-
-_NODES = (_relay.Expr, _relay.Type, _relay.IRModule, _relay.NDArray, _relay.Value, _relay.Attrs, _relay.Span, _relay.Pattern,
-          _relay._core.DFPattern)
-
-
 class _Meta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return type.__instancecheck__(cls, instance) or cls is Object and isinstance(instance, _NODES)
+        return type.__instancecheck__(cls, instance) or cls is Object and hasattr(type(instance), "same_as")
 
 
 class Object(metaclass=_Meta):
-    """The class that `isinstance` asks for: nodes, types, modules, arrays and values are objects."""
+    """The class that `isinstance` asks for: all that has `same_as` is an object, such as nodes, types, modules, arrays, targets and devices."""
+
+    def same_as(self, other: object) -> bool:
+        """True if both are one object."""
+        return self is other
+
+
+def make_objects(*classes: type) -> None:
+    """Gives classes the member that all of TVM's objects have."""
+    for cls in classes:
+        if not hasattr(cls, "same_as"):
+            setattr(cls, "same_as", Object.same_as)
 
 
 class ObjectGeneric:

@@ -86,3 +86,24 @@ def test_extents_are_asked_for_their_class():
 def test_targets_by_device():
     assert tvm.target.Target.canon_target({tvm.cpu(): "llvm -mcpu=skylake-avx512"}).mcpu == "skylake-avx512"
     assert tvm.target.Target.canon_target(["llvm"]).kind.name == "llvm"
+
+
+def test_names_that_are_no_parameters_are_left_out():
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + x))
+    data = np.ones(2, "float32")
+    for kind in ("debug", "vm", "graph"):
+        run = relay.create_executor(kind, mod=mod).evaluate()
+        np.testing.assert_array_equal(run(x=data, dropped=data).numpy(), data * 2)
+        for error in (KeyError, TypeError):
+            with pytest.raises(error, match="there is none for %x, and no parameter is called %y"):
+                run(y=data)
+
+
+def test_all_that_tvm_has_as_objects_is_one():
+    target = tvm.target.Target("llvm")
+    context = tvm.transform.PassContext.current()
+    for thing in (target, target.kind, context, relay.transform.FoldConstant().info, relay.const(1).span, tvm.target.VirtualDevice(), tvm.runtime.convert([1]),
+                  tvm.runtime.convert({"a": 1}), relay.dataflow_pattern.wildcard(), tvm.runtime.container.ADT(0, []), tvm.tir.const(1.5)):  # fmt: skip
+        assert thing.same_as(thing) and not thing.same_as(object()) and isinstance(thing, tvm.Object), thing
+    assert not isinstance(3, tvm.Object)

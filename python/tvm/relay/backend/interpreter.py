@@ -8,6 +8,7 @@ from typing import Any
 import relay as _relay
 from relay import Expr, Function, GlobalVar, IRModule
 
+from ..._errors import MissingArgumentError
 from ...ir.binders import apart_in
 from ...runtime.ndarray import require_cpu
 from ..qnn.rounding import settled
@@ -65,8 +66,7 @@ class Executor:
         kinds = [kind for kind, param in zip(types, function.params) if param.name_hint not in bound]
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            # Weights that the executor has already: scripts pass them once more.
-            given = _arrange(open_names, args, {key: value for key, value in kwargs.items() if key in open_names or key not in self.params})
+            given = _arrange(open_names, args, kwargs)
             return from_program(start([to_program(arg, kind, mod, self._strict) for arg, kind in zip(given, kinds)]), mod)
 
         return run
@@ -85,19 +85,24 @@ def _all_unused(mod: IRModule, name: str, function: Function) -> bool:
 
 
 def _arrange(names: list[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Arguments in order of the parameters. Raises TypeError where one is missing, twice there or unknown."""
+    """Arguments in order of the parameters. Raises MissingArgumentError where one is missing, TypeError where it is there twice.
+
+    Other names are left out: scripts pass all weights of a network, also those that a pass has bound or dropped.
+    """
     given = dict(zip(names, args))
     if len(args) > len(names):
         raise TypeError(f"the function takes {len(names)} arguments, {len(args)} were given")
     for key, value in kwargs.items():
         if key not in names:
-            raise TypeError(f"the function has no parameter %{key}")
+            continue
         if key in given:
             raise TypeError(f"the parameter %{key} was given twice")
         given[key] = value
     missing = [name for name in names if name not in given]
     if missing:
-        raise TypeError(f"the function takes {len(names)} arguments; there is none for %{missing[0]}")
+        unknown = [key for key in kwargs if key not in names]
+        hint = f", and no parameter is called %{unknown[0]}" if unknown else ""
+        raise MissingArgumentError(f"the function takes {len(names)} arguments; there is none for %{missing[0]}{hint}")
     return [given[name] for name in names]
 
 
