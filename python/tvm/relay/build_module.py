@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import relay as _relay
 from relay import Executable, Expr, Function, IRModule
 from relay import transform as _passes
 
-from .._absent import missing_property
 from .._errors import UnknownInputError, WrongKindError
 from .._ffi.runtime_ctypes import DataType
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
 from ..target import Target
 from .backend.graph_json import Graph
+from .backend.storage import workspace_of
 from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
 from .backend.options import Executor, Runtime
 from .qnn.rounding import settled
@@ -118,10 +118,15 @@ def _bytes_of(kind: Any) -> int:
     return total
 
 
+# TVM's name of the function that runs a program.
+_MAIN = "__tvm_main__"
+
+
 class FunctionInfo:
     """Memory of a function of a compiled program, in bytes by target, as TVM's class of this name has it. One that a run finds counts as 0."""
 
-    def __init__(self, function: Function, source: Function, weights: Mapping[str, Any]) -> None:
+    def __init__(self, function: Function, source: Function, weights: Mapping[str, Any], graph: Callable[[], Graph] | None) -> None:
+        self._graph = graph
         host = Target("llvm")
         kind: Any = function.checked_type
         names = [param.name_hint for param in function.params]
@@ -131,7 +136,13 @@ class FunctionInfo:
         self.relay_primfuncs = {host: source}
         self.tir_primfuncs: dict[Target, Any] = {}
 
-    workspace_sizes = missing_property("FunctionInfo.workspace_sizes", "sizes of workspaces by function: a run plans the memory of all kernels in one arena")
+    @property
+    def workspace_sizes(self) -> dict[Target, int]:
+        """The bytes of intermediate results as TVM's executor of graphs plans them; a run here plans all kernels in one arena, and may need
+        less. Raises NotImplementedError for a function that is not the graph's."""
+        if self._graph is None:
+            raise NotImplementedError("FunctionInfo.workspace_sizes is that of the graph: this function is called from it")
+        return {Target("llvm"): workspace_of(self._graph())}
 
 
 class FactoryModule(Module):
@@ -176,11 +187,15 @@ class FactoryModule(Module):
 
     @property
     def function_metadata(self) -> dict[str, FunctionInfo]:
-        """By function: the bytes of its inputs and outputs, and of the constants that `build` got."""
+        """By function, `main` under TVM's name for it: the bytes of its inputs and outputs, of the constants that `build` got, and of
+        intermediate results as the graph has them."""
         assert self.weights is not None
         typed = _passes.InferType()(self.ir_mod)
         names = [name for name in self.program.entries if name in typed]
-        return {name: FunctionInfo(typed[name], self.ir_mod[name], self.weights.values if name == "main" else {}) for name in names}
+        found = {name: FunctionInfo(typed[name], self.ir_mod[name], {}, None) for name in names if name != "main"}
+        if "main" in names:
+            found[_MAIN] = FunctionInfo(typed["main"], self.ir_mod["main"], self.weights.values, self.weights.graph)
+        return found
 
     def get_devices(self) -> list[str]:
         """The names of devices that a run is given beside the CPU: none."""

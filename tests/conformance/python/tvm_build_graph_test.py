@@ -186,3 +186,42 @@ def test_names_with_values_and_bounds():
         analyzer.bind(3, 9)
     with pytest.raises(ValueError, match="between 2 and 5 already"):
         analyzer.update(M, ConstIntBound(0, 9))
+
+
+def fused_plan(params, body):
+    mod = tvm.IRModule.from_expr(relay.Function(params, body))
+    for run in (relay.transform.InferType(), relay.transform.FuseOps(0), relay.transform.InferType()):
+        mod = run(mod)
+    plan = relay.backend._backend.GraphPlanMemory(mod["main"])
+    return {storage: size for info in plan.expr_to_storage_info.values() for storage, size in zip(info.storage_ids, info.storage_sizes)}
+
+
+def test_storage_of_another_size_is_taken_where_the_sizes_are_near():
+    x, y, wide = relay.var("x", shape=(10,)), relay.var("y", shape=(1,)), relay.var("wide", shape=(20,))
+
+    def after(first, count):
+        for _ in range(count):
+            first = relay.exp(first)
+        return first
+
+    # That of 4 bytes grows to 40, and that of 80 bytes serves for 40.
+    assert fused_plan([x, y], after(relay.add(x, relay.exp(y)), 5)) == {0: 40, 1: 4, 2: 4, 3: 40}
+    assert fused_plan([wide, x], after(relay.add(x, relay.sum(relay.exp(wide), keepdims=True)), 2)) == {0: 80, 1: 40, 2: 80, 3: 4}
+    # 4 bytes are less than a sixteenth of 80.
+    assert fused_plan([wide, y], after(relay.add(wide, relay.exp(y)), 3)) == {0: 80, 1: 4, 2: 4, 3: 80, 4: 80}
+
+
+def test_the_workspace_of_a_graph():
+    x = relay.var("x", shape=(16,))
+    a = relay.sum(x, keepdims=True)
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(x * a))), "llvm")
+    info = lib.function_metadata["__tvm_main__"]
+    host = tvm.target.Target("llvm")
+    assert info.io_sizes[host] == 128 and info.workspace_sizes[host] in (4, 64, 68)
+    assert relay.build(tvm.IRModule.from_expr(relay.Function([x], x)), "llvm").function_metadata["__tvm_main__"].workspace_sizes[host] == 0
+    mod = tvm.relay.parse('#[version = "0.0.5"] def @other(%y: float32) { exp(%y) } def @main(%x: float32) { @other(%x) }')
+    built = relay.build(mod, "llvm").function_metadata
+    for name, found in built.items():
+        if name != "__tvm_main__":
+            with pytest.raises(NotImplementedError, match="FunctionInfo.workspace_sizes is that of the graph"):
+                print(found.workspace_sizes)

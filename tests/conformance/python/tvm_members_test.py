@@ -65,7 +65,7 @@ def test_what_a_build_knows_of_itself():
     halves = relay.var("h", shape=(3,), dtype="float16")
     dynamic = relay.var("d", shape=(relay.Any(),), dtype="bool")
     built = relay.build(tvm.IRModule.from_expr(relay.Function([halves, dynamic], relay.Tuple([halves, dynamic]))), "llvm")
-    assert built.function_metadata["main"].io_sizes[target] == 12
+    assert built.function_metadata["__tvm_main__"].io_sizes[target] == 12
 
 
 def test_what_a_build_knows_of_data_types_and_of_weights_that_are_no_parameters():
@@ -74,10 +74,9 @@ def test_what_a_build_knows_of_data_types_and_of_weights_that_are_no_parameters(
     type L[A] { C(A, L[A]), N }
     def @main(%x: Tensor[(2), float32], %w: Tensor[(2), int8]) { (C(%x, N), %w) }""")
     given = {"w": np.zeros(2, "int8"), "of another network": np.zeros(1000, "float32")}
-    info = relay.build(mod, "llvm", params=given).function_metadata["main"]
+    info = relay.build(mod, "llvm", params=given).function_metadata["__tvm_main__"]
     assert info.io_sizes[target] == 8 + 2 and info.constant_sizes[target] == 2
-    with pytest.raises(NotImplementedError, match="FunctionInfo.workspace_sizes is not there"):
-        print(info.workspace_sizes)
+    assert info.workspace_sizes == {target: 0}
 
 
 def test_build_module_heeds_its_options():

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from relay import Expr, Function, IRModule, TensorType
+from relay import Expr, Function, IRModule
 
 from ... import _absent
 from ...runtime.ndarray import cpu
-from .graph_json import Graph, storage_of
+from .graph_json import Graph
+from .storage import bytes_of, storage_of
 
 __all__ = ["GraphPlanMemory", "StaticMemoryPlan", "StorageInfo"]
 
 
 @dataclass
 class StorageInfo:
-    """Where the tensors of a value stand: the number, device and bytes of the storage of each."""
+    """Where the tensors of a value stand: the number, device and bytes of the storage of each, which are those of the first tensor that it
+    is for: storage grows where a larger one takes it."""
 
     storage_ids: list[int] = field(default_factory=list)
     device_types: list[int] = field(default_factory=list)
@@ -52,19 +52,11 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802
     sizes: dict[int, int] = {}
     for ids, types in zip(plan, graph.types):
         for storage, type_ in zip(ids, types):
-            sizes[storage] = max(sizes.get(storage, 0), _bytes(type_))
+            sizes.setdefault(storage, bytes_of(type_))
     found: dict[Expr, StorageInfo] = {}
     for ids, expr in zip(plan, graph.exprs):
         found[expr] = StorageInfo(list(ids), [cpu().device_type] * len(ids), [sizes[storage] for storage in ids])
     return StaticMemoryPlan(found)
-
-
-def _bytes(type_: TensorType) -> int:
-    extents = [dim for dim in type_.shape if isinstance(dim, int)]
-    if len(extents) != len(type_.shape):
-        raise ValueError(f"memory is planned for extents that are known, not for {type_}")
-    width = np.dtype(str(type_.dtype)).itemsize if str(type_.dtype) != "bfloat16" else 2
-    return math.prod(extents) * width
 
 
 def __getattr__(name: str) -> Any:

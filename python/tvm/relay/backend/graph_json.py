@@ -10,6 +10,8 @@ import relay as _relay
 from relay import Call, Constant, Expr, Function, IRModule, Let, Op, TensorType, Tuple, TupleGetItem, TupleType
 from relay import transform as _passes
 
+from .storage import storage_of
+
 __all__ = ["Graph"]
 
 _LONGEST_NAME = 80
@@ -135,39 +137,6 @@ class Graph:
             "node_row_ptr": rows,
         }  # fmt: skip
         return json.dumps(document, indent=2)
-
-
-def storage_of(graph: Graph) -> list[list[int]]:
-    """The number of the storage of each result of each node.
-
-    Inputs and heads keep theirs to the end. A call takes the storage, of the same type, that has waited longest since its last reader.
-    """
-    readers: dict[Entry, int] = {}
-    for node in graph.nodes:
-        for at, result, _ in node["inputs"]:
-            readers[at, result] = readers.get((at, result), 0) + 1
-    kept = set(graph.heads)
-    plan: list[list[int]] = []
-    free: dict[str, list[int]] = {}
-    made = 0
-    for number, (node, types) in enumerate(zip(graph.nodes, graph.types)):
-        ids: list[int] = []
-        for type_ in types:
-            waiting = free.get(str(type_)) if node["op"] != "null" else None
-            if waiting:
-                ids.append(waiting.pop(0))
-            else:
-                ids.append(made)
-                made += 1
-        plan.append(ids)
-        for at, result, _ in node["inputs"]:
-            readers[at, result] -= 1
-            if readers[at, result] == 0 and (at, result) not in kept and graph.nodes[at]["op"] != "null":
-                free.setdefault(str(graph.types[at][result]), []).append(plan[at][result])
-        for result, type_ in enumerate(types):
-            if node["op"] != "null" and (number, result) not in readers and (number, result) not in kept:
-                free.setdefault(str(type_), []).append(ids[result])
-    return plan
 
 
 def _operands(expr: Expr) -> list[Expr]:
