@@ -58,7 +58,10 @@ def compile_model(
             print(timing.render())
     path = package_path or tvmc_model.default_package_path()
     lib.export_library(path)
-    return TVMCPackage(path)
+    package = TVMCPackage(path)
+    package.executor_type = "vm" if use_vm else "graph"
+    package.graph = None if use_vm else lib.get_graph_json()
+    return package
 
 
 def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any] | None:

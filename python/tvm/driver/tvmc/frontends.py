@@ -71,8 +71,10 @@ def guess_frontend(path: str) -> Frontend:
 
 def load_model(path: str, model_format: str | None = None, shape_dict: Mapping[str, Any] | None = None, **kwargs: Any) -> TVMCModel:
     """A model of a file: ONNX, or program text (``.relay``, ``.rly``). The end of its name says which where no format is
-    given. Raises TVMCException for other formats."""
-    chosen = get_frontend_by_name(model_format) if model_format else guess_frontend(path)
+    given. Raises TVMCException for other formats, FileNotFoundError."""
+    chosen = get_frontend_by_name(model_format) if model_format else guess_frontend(os.fspath(path))
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no model at {path}")
     return TVMCModel(*chosen.load(path, shape_dict, **kwargs))
 
 

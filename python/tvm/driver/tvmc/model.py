@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import relay as _relay
 
-from ..._absent import missing_property
 from ...runtime.module import BenchmarkResult, Module, load_module
 from ...runtime.params import load_param_dict, save_param_dict
 
@@ -69,6 +68,8 @@ class TVMCPackage:
         self.params: dict[str, Any] = {}
         self.executor_type = "graph"
         self.type = "classic"
+        # The graph of what this process compiled, as JSON text: a file has its program alone.
+        self.graph: str | None = None
 
     @property
     def lib_path(self) -> str:
@@ -79,8 +80,6 @@ class TVMCPackage:
     def lib_name(self) -> str:
         """The name of the file."""
         return Path(self.package_path).name
-
-    graph = missing_property("TVMCPackage.graph", "a graph beside the code: a compiled file has its program")
 
 
 class TVMCResult:
