@@ -133,6 +133,8 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """
     import numpy as np
 
+    if value is None:
+        raise TypeError("a constant is made of a number or an array, not of None")
     plain = isinstance(value, (bool, int, float, list, tuple))
     if dtype is not None:
         data = _core.exact_array(value, dtype)

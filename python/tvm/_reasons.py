@@ -63,7 +63,6 @@ for _name in ("contrib_conv2d_nchwc", "contrib_dense_pack", "contrib_conv2d_gemm
         REASONS[_module + _name] = "operators that stand for one way to compute another one: the compiler chooses the way"
 for _name in ("bitpack", "bitserial_conv2d", "bitserial_dense"):
     REASONS["tvm.relay.nn." + _name] = REASONS["tvm.relay.op.nn." + _name] = "operators on packed bits"
-REASONS["tvm.relay.annotation.function_on_device"] = "devices of whole functions"
 REASONS["tvm.relay.qnn.op.contrib_dense_pack"] = "operators that stand for one way to compute another one: the compiler chooses the way"
 REASONS["tvm.relay.op._make."] = _PRIVATE
 REASONS["tvm.te.round"] = REASONS["tvm.tir.Cast"] = REASONS["tvm.tir.expr."] = _TIR

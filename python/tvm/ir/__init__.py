@@ -62,11 +62,21 @@ __all__ = [
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """True if two programs, types or containers of such are the same but for the names of what they bind."""
+    if map_free_vars:
+        lhs, rhs = _closed(lhs), _closed(rhs)
     return _relay.structural_equal(lhs, rhs, map_free_vars) or _difference(lhs, rhs, map_free_vars) is None
+
+
+def _closed(thing: Any) -> Any:
+    """A type whose free variables are parameters, so that they may have other names; what is no type stays."""
+    free = _relay.analysis.free_type_vars(thing) if isinstance(thing, Type) else []
+    return FuncType([], thing, free) if free else thing
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raises ValueError that names the first difference and where it is."""
+    if map_free_vars:
+        lhs, rhs = _closed(lhs), _closed(rhs)
     difference = _difference(lhs, rhs, map_free_vars)
     if difference is not None:
         raise ValueError(f"the programs differ: {difference}")
@@ -86,6 +96,8 @@ def _difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A number that is the same for what `structural_equal` calls equal, but for result types that one side has written and the other inferred."""
+    if map_free_vars:
+        node = _closed(node)
     return _relay.structural_hash(with_short_floats(node) if isinstance(node, (Expr, IRModule)) else node, map_free_vars)
 
 

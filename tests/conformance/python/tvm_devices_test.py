@@ -139,3 +139,20 @@ def test_reports_name_kernels_as_tvm_does():
     module = debug_executor.create(built().get_graph_json(), built().get_lib(), tvm.cpu())
     report = module.profile(x=np.zeros((2, 3), "float32"))
     assert "fused_nn_dense_exp" in str(report) and "Hash" in report.csv().splitlines()[0]
+
+
+def test_devices_of_a_function():
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    function = relay.Function([x, y], x + y, relay.TensorType((2,)))
+    made = relay.annotation.function_on_device(function, [tvm.cpu(0), tvm.target.VirtualDevice()], tvm.cuda(0))
+    assert [param.name_hint for param in made.params] == ["x", "y"] and made.ret_type == relay.TensorType((2,))
+    assert made.body.op.name == "on_device" and made.body.attrs.virtual_device.device_type_int == tvm.cuda(0).device_type and made.body.attrs.constrain_result
+    first, second = made.body.args[0].args
+    assert first.op.name == "on_device" and first.attrs.virtual_device.device_type_int == tvm.cpu(0).device_type and second.same_as(made.params[1])
+    config = tvm.target.make_compilation_config(tvm.transform.PassContext(), ["cuda", "llvm"])
+    with pytest.raises(tvm.TVMError, match=r"would have to be on cuda\(0\) and on cpu\(0\)"):
+        relay.transform.PlanDevices(config)(tvm.IRModule.from_expr(made))
+    alike = relay.annotation.function_on_device(function, ["cuda", tvm.cuda(0)], "cuda")
+    assert "device_copy" not in relay.analysis.list_op_freqs(relay.transform.PlanDevices(config)(tvm.IRModule.from_expr(alike)))
+    with pytest.raises(ValueError, match="the function has 2 parameters, and 1 devices were given"):
+        relay.annotation.function_on_device(function, ["cpu"], "cpu")

@@ -406,3 +406,19 @@ def test_types_of_text_by_position():
 @pytest.mark.parametrize("word", ["float", "int", "uint"])
 def test_dtypes_without_bits_have_32(word):
     assert relay.TensorType((2,), word) == relay.TensorType((2,), word + "32") and relay.var("x", shape=(), dtype=word).type_annotation.dtype == word + "32"
+
+
+def test_free_type_variables_may_have_other_names():
+    a, b = relay.TypeVar("a"), relay.TypeVar("b")
+    equal, pair = tvm.ir.structural_equal, relay.TupleType
+    assert equal(a, b, True) and not equal(a, b) and not equal(a, relay.TypeVar("s", relay.TypeKind.ShapeVar), True)
+    assert equal(relay.FuncType([a, b], a), relay.FuncType([b, a], b), True) and not equal(relay.FuncType([a, b], a), relay.FuncType([a, b], b), True)
+    assert not equal(pair([a, b]), pair([a, a]), True) and tvm.ir.structural_hash(a, True) == tvm.ir.structural_hash(b, True)
+    tvm.ir.assert_structural_equal(pair([a, b]), pair([b, a]), map_free_vars=True)
+    with pytest.raises(ValueError, match="the programs differ"):
+        tvm.ir.assert_structural_equal(pair([a, b]), pair([a, a]), map_free_vars=True)
+
+
+def test_nothing_is_no_constant():
+    with pytest.raises(TypeError, match="a constant is made of a number or an array, not of None"):
+        relay.const(None)
