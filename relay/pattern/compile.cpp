@@ -52,6 +52,7 @@ CompiledPattern::CompiledPattern(DFPatternRef pattern)
   }
   root_ = numbers.at(pattern_.get());
   for (uint32_t i = 0; i < order_.size(); ++i) rotate(i);
+  find_simple();
   if (has_dominator_) find_independent();
 }
 
@@ -88,6 +89,21 @@ void CompiledPattern::rotate(uint32_t id) {
   parts_[id].num_rotated = static_cast<uint32_t>(forms.size());
   parts_[id].rotated = static_cast<uint32_t>(children_.size());
   children_.insert(children_.end(), forms.begin(), forms.end());
+}
+
+void CompiledPattern::find_simple() {
+  for (uint32_t id = 0; id < order_.size(); ++id) {
+    Part& part = parts_[id];
+    part.one_node = part.target == UINT32_MAX;
+    part.one_way = part.one_node && !part.commutes && part.num_rotated == 0 &&
+                   part.pattern->kind() != DFPatternKind::kAlt;
+    for (size_t i = 0; i < part.count; ++i) {
+      // Children come before their parents unless they are recursive.
+      const bool known = child(id, i) < id;
+      part.one_node = part.one_node && known && parts_[child(id, i)].one_node;
+      part.one_way = part.one_way && known && parts_[child(id, i)].one_way;
+    }
+  }
 }
 
 void CompiledPattern::find_independent() {

@@ -17,6 +17,8 @@ bool Matcher::match(const CompiledPattern& pattern, const Expr* root) {
   } else {
     pattern_ = &pattern;
     bound_.assign(pattern.parts_.size(), nullptr);
+    promised_.assign(pattern.parts_.size(), nullptr);
+    promised_parts_.clear();
     forget();
   }
   trail_.clear();
@@ -26,7 +28,8 @@ bool Matcher::match(const CompiledPattern& pattern, const Expr* root) {
   ways_.clear();
   root_ = root;
   around_.begin_match();
-  recalled_ = 0;
+  recalled_.clear();
+  break_promises(0);
   Goal start{Task::kMatch, false, pattern.root_, root, kEnd, kEnd};
   goals_ = push(Task::kMatch, start, pattern.root_, root, kEnd);
   const bool fits = run();
@@ -62,6 +65,10 @@ bool Matcher::step(const Goal& goal) {
       if (!check(goal)) return false;
       goals_ = goal.next;
       return true;
+    case Task::kPromise:
+      if (!keep_promise(goal)) return false;
+      goals_ = goal.next;
+      return true;
     case Task::kWays:
       return goal.ways == kEnd ? begin_ways(goal) : next_way(goal);
     case Task::kEndsHere:
@@ -90,7 +97,9 @@ uint32_t Matcher::push(Task task, const Goal& like, uint32_t part, const Expr* e
 
 void Matcher::point(uint32_t goals) {
   points_.push_back({goals, static_cast<uint32_t>(pool_.size()),
-                     static_cast<uint32_t>(trail_.size()), static_cast<uint32_t>(ways_.size())});
+                     static_cast<uint32_t>(trail_.size()), static_cast<uint32_t>(ways_.size()),
+                     static_cast<uint32_t>(recalled_.size()),
+                     static_cast<uint32_t>(promised_parts_.size())});
 }
 
 bool Matcher::back() {
@@ -104,6 +113,8 @@ bool Matcher::back() {
   }
   pool_.resize(point.num_goals, Goal{Task::kBind, false, 0, nullptr, kEnd, kEnd});
   ways_.resize(point.num_ways);
+  recalled_.resize(point.num_recalled);
+  break_promises(point.num_promised);
   goals_ = point.goals;
   return true;
 }
@@ -205,6 +216,7 @@ bool Matcher::match_part(const Goal& goal) {
     goals_ = goal.next;
     return bound_[goal.part] == expr;
   }
+  if (!goal.free && promised_[goal.part] != nullptr && promised_[goal.part] != expr) return false;
   std::optional<bool> fits = fits_leaf(pattern, part.target != UINT32_MAX, expr);
   if (pattern.kind() == DFPatternKind::kNumber) fits = fits_number(pattern, expr);
   if (fits) {
@@ -257,9 +269,28 @@ bool Matcher::match_part(const Goal& goal) {
 
 bool Matcher::match_children(const Goal& goal, std::span<const ExprRef> operands,
                              size_t first_child, uint32_t next) {
-  for (size_t i = operands.size(); i-- > 0;) {
-    uint32_t part = pattern_->child(goal.part, first_child + i);
-    next = push(Task::kMatch, goal, part, operands[i].get(), next);
+  auto part = [&](size_t i) { return pattern_->child(goal.part, first_child + i); };
+  if (!answers()) {
+    for (size_t i = operands.size(); i-- > 0;)
+      next = push(Task::kMatch, goal, part(i), operands[i].get(), next);
+    goals_ = next;
+    return true;
+  }
+  // What fits in one way comes first, which does not change the answer: then often nothing can fail
+  // any more where the whole pattern is met again, and an earlier match has the answer.
+  bool recurs = false;
+  for (bool one_way : {false, true}) {
+    for (size_t i = operands.size(); i-- > 0;) {
+      recurs |= !pattern_->parts_[part(i)].one_node;
+      if (pattern_->parts_[part(i)].one_way == one_way)
+        next = push(Task::kMatch, goal, part(i), operands[i].get(), next);
+    }
+  }
+  // Of the others it is known at least which node they fit inside of what comes before them.
+  for (size_t i = 0; recurs && i < operands.size(); ++i) {
+    const CompiledPattern::Part& other = pattern_->parts_[part(i)];
+    if (other.one_node && !other.one_way)
+      next = push(Task::kPromise, goal, part(i), operands[i].get(), next);
   }
   goals_ = next;
   return true;

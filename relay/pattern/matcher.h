@@ -70,6 +70,10 @@ class CompiledPattern {
     uint32_t num_rotated = 0;       // … and their number
     bool commutes = false;
     bool recorded = true;  // false for forms that are made here
+    /// True if nothing recursive is inside: all nodes that the part fits in one match are the same.
+    bool one_node = false;
+    /// True if there is also one way at most in which a node fits the part.
+    bool one_way = false;
     /// True for a dominator if what its parent binds is bound nowhere else, so that a way that ends
     /// badly for one child does for all.
     bool independent = false;
@@ -77,6 +81,7 @@ class CompiledPattern {
   uint32_t add(const DFPattern* pattern, std::vector<uint32_t> children, bool recorded);
   uint32_t child(uint32_t part, size_t i) const { return children_[parts_[part].first + i]; }
   void rotate(uint32_t part);
+  void find_simple();
   void find_independent();
 
   DFPatternRef pattern_;
@@ -115,6 +120,7 @@ class Matcher {
     kMatch,     // `expr` fits part `part`
     kBind,      // note that it does
     kCheck,     // a test that follows the part's inner pattern
+    kPromise,   // `part` will be matched with `expr`
     kWays,      // go through what is left of the ways of a dominator
     kEndsHere,  // a way has come to the parent, `expr`
     kGoesOn,    // a way leads through `expr`
@@ -130,12 +136,15 @@ class Matcher {
     uint32_t ways;  // an index of ways_
     uint32_t next;
     bool only_binds = false;  // neither this goal nor any that follows can fail
+    bool afresh = false;      // not answered by earlier matches
   };
   struct Point {
     uint32_t goals;  // where to go on
     uint32_t num_goals;
     uint32_t num_bindings;
     uint32_t num_ways;
+    uint32_t num_recalled;
+    uint32_t num_promised;
   };
   /// The ways from the child of a dominator towards its parent.
   struct Ways {
@@ -164,6 +173,9 @@ class Matcher {
   bool match_function(const Goal& goal);
   bool match_children(const Goal& goal, std::span<const ExprRef> operands, size_t first_child,
                       uint32_t next);
+  bool keep_promise(const Goal& goal);
+  void break_promises(size_t left);
+  bool answers() const { return remembers_ && recursive_ != kEnd; }
   bool check(const Goal& goal);
   bool fits_number(const DFPattern& pattern, const Expr* expr);
   bool begin_ways(const Goal& goal);
@@ -200,7 +212,10 @@ class Matcher {
   PointerMap<Expr, uint32_t> kept_;  // 0: it does not fit; else the number of a list, from 1
   std::vector<First> firsts_;        // the lists, one behind the other: the first nodes of parts
   std::vector<size_t> ends_;         // of the lists
-  uint32_t recalled_ = 0;            // the list that the match at work has taken over
+  std::vector<uint32_t> recalled_;   // the lists that the match at work has taken over
+  // The node that a part of one node is going to be matched with.
+  std::vector<const Expr*> promised_;
+  std::vector<uint32_t> promised_parts_;
 };
 
 /// The findings of one match: nodes by part of the pattern, and by name.

@@ -47,47 +47,72 @@ void Matcher::keep(bool fits) {
       if (same && first.expr != trail_[i].expr) first.again = true;
     }
   }
-  if (recalled_ != 0) {  // all of these are among them
-    for (const First& earlier : list(recalled_)) {
+  for (uint32_t recalled : recalled_) {  // all of these are among them
+    for (const First& earlier : list(recalled)) {
       for (First& first : firsts) {
         if (first.part == earlier.part && earlier.again) first.again = true;
       }
     }
   }
   // Mostly nothing is new: then both nodes share one list.
-  if (recalled_ == 0 || !std::ranges::is_permutation(list(recalled_), firsts)) {
+  uint32_t number = recalled_.empty() ? 0 : recalled_.back();
+  if (number == 0 || !std::ranges::is_permutation(list(number), firsts)) {
     if (firsts.size() > kMostParts || firsts_.size() + firsts.size() > kMostInAll) return;
     firsts_.insert(firsts_.end(), firsts.begin(), firsts.end());
     ends_.push_back(firsts_.size());
-    recalled_ = static_cast<uint32_t>(ends_.size());
+    number = static_cast<uint32_t>(ends_.size());
   }
-  kept_[root_] = recalled_;
+  kept_[root_] = number;
+}
+
+/// A part of one node is going to be matched: false if it has been matched with another one, or
+/// will be. What comes before it then fails early where it holds another node for this part.
+bool Matcher::keep_promise(const Goal& goal) {
+  for (const Expr* other : {bound_[goal.part], promised_[goal.part]}) {
+    if (other != nullptr && other != goal.expr) return false;
+  }
+  if (promised_[goal.part] == nullptr) {
+    promised_[goal.part] = goal.expr;
+    promised_parts_.push_back(goal.part);
+  }
+  return true;
+}
+
+void Matcher::break_promises(size_t left) {
+  for (; promised_parts_.size() > left; promised_parts_.pop_back())
+    promised_[promised_parts_.back()] = nullptr;
 }
 
 /// The answer of an earlier match to a goal, a wildcard that stands for a pattern; nothing if that
 /// match does not decide it. Where a node did not fit alone, it fits nowhere, as what is bound
 /// already only adds conditions. Where it did fit, the first way in which it did is also the first
-/// one here if it agrees with what is bound, and the way taken if no goal that follows can fail. A
-/// part that fitted several nodes there would be compared with what is bound: then nothing is
-/// known.
+/// one here if it agrees with what is bound; if a goal that follows fails, the node is matched
+/// afresh for its other ways. A part that fitted several nodes there would be compared with what is
+/// bound: then nothing is known.
 std::optional<bool> Matcher::recall(const Goal& goal, uint32_t done) {
-  if (!remembers_ || goal.free || pattern_->parts_[goal.part].target != recursive_) return {};
+  if (!answers() || goal.free || goal.afresh) return {};
+  if (pattern_->parts_[goal.part].target != recursive_) return {};
   const uint32_t* known = kept_.find(goal.expr);
   if (known == nullptr) return {};
   if (*known == 0) return false;
-  if (!pool_[done].only_binds) return {};
   const std::span<const First> firsts = list(*known);
   const bool agrees = std::ranges::all_of(firsts, [&](const First& first) {
-    return bound_[first.part] == nullptr || (bound_[first.part] == first.expr && !first.again);
+    if (bound_[first.part] != nullptr) return bound_[first.part] == first.expr && !first.again;
+    return promised_[first.part] == nullptr || promised_[first.part] == first.expr;
   });
   if (!agrees) return {};
+  if (!pool_[done].only_binds) {
+    pool_.push_back(goal);
+    pool_.back().afresh = true;
+    point(static_cast<uint32_t>(pool_.size()) - 1);
+  }
   for (const First& first : firsts) {
     if (bound_[first.part] != nullptr) continue;
     bound_[first.part] = first.expr;
     trail_.push_back({pattern_->parts_[first.part].pattern, first.expr});
     trail_parts_.push_back(first.part);
   }
-  recalled_ = *known;
+  recalled_.push_back(*known);
   goals_ = done;
   return true;
 }

@@ -288,6 +288,37 @@ TEST(PatternDepth, ARecursivePatternIsAskedAboutEveryNode) {
   EXPECT_EQ(count("rec(%w, negative(%w) | tanh(_))"), 0);
 }
 
+// Each node costs the same, however deep what fits it is: 100,000 nodes end at all.
+TEST(PatternDepth, ARecursivePatternGoesOnInOneOfSeveralArguments) {
+  constexpr int kDeep = 100000;
+  const TypeRef type = parse_type("float32");
+  const ExprRef x = make_var("x", type), one = make_constant(NDArray::scalar(1.0f));
+  auto count = [&](const char* text, auto&& next) {
+    ExprRef expr = x;
+    for (int i = 0; i < kDeep; ++i) expr = next(expr);
+    const pattern::CompiledPattern compiled(parse_pattern("p", text));
+    pattern::Surroundings around(expr);
+    pattern::Matcher matcher(around);
+    matcher.remember();
+    int found = 0;
+    for (uint32_t id = 0; id < around.view().size(); ++id)
+      found += matcher.match(compiled, around.view().expr(id)) ? 1 : 0;
+    return found;
+  };
+  auto same = [&](const ExprRef& before) { return call_op("add", {before, one}); };
+  auto other = [&](const ExprRef& before) {
+    return call_op("add", {before, make_constant(NDArray::scalar(2.0f))});
+  };
+  auto left = [&](const ExprRef& before) { return call_op("add", {x, before}); };
+  EXPECT_EQ(count("rec(%w, add(%w, const) | var)", same), kDeep + 1);
+  EXPECT_EQ(count("rec(%w, add(%w, (%c = const)) | %x)", same), kDeep + 3);
+  EXPECT_EQ(count("rec(%w, add(%w, (%c = const)) | %x)", other), 2 * kDeep + 2);
+  EXPECT_EQ(count("rec(%w, add(%w, %c) | %x)", left), kDeep + 2);
+  EXPECT_EQ(count("rec(%w, add(%w, (const | tanh(_))) | %x)", same), kDeep + 3);
+  EXPECT_EQ(count("rec(%w, add(%w, (const | tanh(_))) | %x)", other), 2 * kDeep + 2);
+  EXPECT_EQ(count("rec(%w, add(%w, (exp(_) | tanh(_))) | var)", other), 1);
+}
+
 TEST(PatternMemory, APartThatFittedSeveralNodesIsComparedAgain) {
   const ExprRef x = make_var("x", parse_type("float32")), y = make_var("y", parse_type("float32"));
   const ExprRef inner = call_op("add", {call_op("exp", {call_op("add", {x, y})}), y});
@@ -333,6 +364,11 @@ TEST(PatternMemory, AnswersAsWithoutIt) {
        {"rec(%w, negative(%w) | %x)", "rec(%w, negative(%w) | tanh(%w) | var(\"x\"))",
         "%a = rec(%w, (%n = negative(%w)) | (%t = tanh(%w)) | %x)",
         "rec(%w, negative(%w) | add(%w, %y) | tanh(%x))", "rec(%w, add(%w, %w) | negative(%x))",
+        "rec(%w, add(%w, %c) | negative(%w) | %x)", "rec(%w, add(%w, tanh(%c)) | %x)",
+        "rec(%w, add(%w, ((%t = tanh(_)) | (%n = negative(_)))) | negative(%w) | %x)",
+        "rec(%w, add((%x | (%n = negative(_))), %w) | tanh(%w) | %x)",
+        "rec(%w, add(%w, add(%w, %c)) | tanh(%w) | negative(%x))",
+        "rec(%w, add(%w, (%c | negative(%w))) | tanh(%w) | %x)",
         "rec(%w, negative(tanh(%w)) | add(%x, %w) | var(\"y\"))",
         "rec(%w, add(%p = (tanh(%w) | var(\"x\")), %w) | var(\"y\"))",
         "rec(%w, add(%p = (negative(%w) | tanh(%w) | _), %w) | var(\"x\"))",
