@@ -14,7 +14,8 @@ struct Step {
 };
 
 // Level 0 writes the program as inference needs it, level 1 removes unused parts, level 2 computes
-// known values, level 3 writes calls shorter, shares equal ones and moves work into constants.
+// known values, level 3 writes calls shorter, shares equal ones and moves work into constants,
+// level 4 takes approximations.
 const std::vector<Step>& steps() {
   static const std::vector<Step> list = {
       {"Inline"},                                        // 1
@@ -30,6 +31,7 @@ const std::vector<Step>& steps() {
       {"FoldConstant"},                    // 2: scaled weights
       {"FoldExplicitPadding"},             // 0
       {"CanonicalizeOps"},                 // 3
+      {"FastMath"},                        // 4: before constants are computed by what it calls
       {"FoldConstant"},                    // 2: what bias vectors have become
       {"DeadCodeElimination"},             // 1
       {"InferType"},                       // 0
