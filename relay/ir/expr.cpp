@@ -168,12 +168,17 @@ struct ExprFactory {
     return node;
   }
 
+  // `_` alone asks for nothing: it is no annotation.
+  static TypeRef stated(TypeRef annotation) {
+    return annotation == IncompleteType::hole() ? TypeRef() : std::move(annotation);
+  }
+
   // ---- The nodes ----
 
   static VarRef var(Name name, TypeRef annotation, Span span) {
     Var* node = allocate<Var>(0, span);
     node->name_ = name;
-    node->annotation_ = std::move(annotation);
+    node->annotation_ = stated(std::move(annotation));
     return adopt(node);
   }
   static ExprRef global_var(Name name, Span span) {
@@ -213,7 +218,7 @@ struct ExprFactory {
     Function* node = allocate<Function>(1, span);
     operands(node)[0] = std::move(body);
     node->params_ = std::move(params);
-    node->ret_type_ = std::move(ret_type);
+    node->ret_type_ = stated(std::move(ret_type));
     node->type_params_ = std::move(type_params);
     node->constraints_ = std::move(constraints);
     node->attrs_ = std::move(attrs);

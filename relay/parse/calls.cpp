@@ -71,10 +71,8 @@ ExprRef Parser::parse_call(ExprRef callee, size_t begin, std::vector<TypeRef> ty
   Span where = span_from(begin);
   AttrsRef made = attrs_of_call(callee.get(), attrs, entry, where);
   if (attrs.failed) {
-    // Has any type, so that the code around it is checked nevertheless.
-    ExprRef parts = make_tuple(args.get(), where);
-    return make_let(make_var("_", {}, where), std::move(parts),
-                    make_var("_", IncompleteType::hole(), where), where);
+    // A match without clauses has any type, so that the code around it is checked nevertheless.
+    return make_match(make_tuple(args.get(), where), {}, {}, /*complete=*/false, where);
   }
   return make_call(std::move(callee), args.get(), std::move(made), std::move(type_args), where);
 }
