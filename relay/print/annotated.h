@@ -9,7 +9,7 @@
 namespace relay {
 
 /// The remark on a node of a global function or of the expression that is printed, or nothing. A
-/// `*/` in it would end its comment.
+/// `/` beside a `*` in it is printed as `\x2f`, as it would end its comment or begin another.
 using NodeRemark = std::function<std::string(const Expr* function, const Expr* expr)>;
 
 /// The module as text, with a comment after each expression and each bound variable that has a

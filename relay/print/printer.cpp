@@ -512,11 +512,7 @@ void Printer::binder(const Var* var) {
     doc_.out += ": ";
     type(var->annotation().get());
   }
-  if (doc_.options.show_types && var->type() != nullptr) {
-    doc_.out += " /* ty=";
-    type(var->type());
-    doc_.out += " */";
-  }
+  type_comment(var);
   remark(var);
 }
 
@@ -525,19 +521,25 @@ void Printer::note_line(const Expr* expr) {
   doc_.lines->lines.push_back({doc_.out.size(), expr == nullptr ? 0 : expr->span().begin()});
 }
 
+void Printer::type_comment(const Expr* expr) {
+  if (!doc_.options.show_types || expr->type() == nullptr) return;
+  doc_.out += " /* ty=";
+  const size_t begin = doc_.out.size();
+  type(expr->type());
+  escape_comment(doc_.out, begin);
+  doc_.out += " */";
+}
+
 void Printer::comment(const Expr* expr) {
-  if (doc_.options.show_types && expr->type() != nullptr) {
-    doc_.out += " /* ty=";
-    type(expr->type());
-    doc_.out += " */";
-  }
+  type_comment(expr);
   if (doc_.options.show_spans && expr->span().known()) {
     Location place = SourceMap::locate(expr->span());
     if (place.line == 0) return remark(expr);
-    // A file name must not end the comment.
-    for (size_t at; (at = place.file.find("*/")) != std::string::npos;) place.file[at] = '?';
-    doc_.out += " /* span=" + place.file + ':' + std::to_string(place.line) + ':' +
-                std::to_string(place.column) + " */";
+    doc_.out += " /* span=";
+    const size_t begin = doc_.out.size();
+    doc_.out += place.file;
+    escape_comment(doc_.out, begin);
+    doc_.out += ':' + std::to_string(place.line) + ':' + std::to_string(place.column) + " */";
   }
   remark(expr);
 }
@@ -545,7 +547,12 @@ void Printer::comment(const Expr* expr) {
 void Printer::remark(const Expr* expr) {
   if (doc_.remark == nullptr) return;
   const std::string text = (*doc_.remark)(root_, expr);
-  if (!text.empty()) doc_.out += " /* " + text + " */";
+  if (text.empty()) return;
+  doc_.out += " /* ";
+  const size_t begin = doc_.out.size();
+  doc_.out += text;
+  escape_comment(doc_.out, begin);
+  doc_.out += " */";
 }
 
 }  // namespace relay::printing

@@ -146,6 +146,7 @@ class Printer {
   void binder(const Var* var);
   void type(const Type* type) { doc_.type(type, type_names_); }
   void comment(const Expr* expr);
+  void type_comment(const Expr* expr);
   void remark(const Expr* expr);
   /// Here begins a line that says this.
   void note_line(const Expr* expr);

@@ -175,4 +175,11 @@ void append_literal(std::string& out, const LiteralValue& value) {
   }
 }
 
+void escape_comment(std::string& out, size_t begin) {
+  auto star = [&](size_t at) { return at >= begin && at < out.size() && out[at] == '*'; };
+  for (size_t at = begin; (at = out.find('/', at)) != std::string::npos; ++at) {
+    if ((at > begin && star(at - 1)) || star(at + 1)) out.replace(at, 1, "\\x2f");
+  }
+}
+
 }  // namespace relay::printing

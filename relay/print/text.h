@@ -26,5 +26,8 @@ std::optional<std::string> scalar_text(const NDArray& value);
 std::optional<std::string> constant_text(const NDArray& value);
 /// A literal in its written form.
 void append_literal(std::string& out, const LiteralValue& value);
+/// Makes the text from `begin` on fit into a comment: a `/` beside a `*`, which would end the
+/// comment or begin another in it, becomes `\x2f`, as quoted names may spell it.
+void escape_comment(std::string& out, size_t begin);
 
 }  // namespace relay::printing

@@ -1,6 +1,7 @@
 // Whatever things are called: printed text reads back as the same program.
 #include <gtest/gtest.h>
 
+#include <relay/infer/infer.h>
 #include <relay/ir/attrs.h>
 #include <relay/ir/equal.h>
 #include <relay/op/op.h>
@@ -198,6 +199,13 @@ TEST(PrintNames, RandomProgramsOfHostileNames) {
         Module module = testing::RandomProgram(seed, options).module();
         std::string problem = round_trip_problem(module);
         ASSERT_EQ(problem, "") << "family " << family << " seed " << seed;
+        PrintOptions typed;
+        typed.show_types = true;
+        infer_types(module);
+        ParseResult again = parse_text("typed", print_module(module, typed));
+        ASSERT_TRUE(again.ok()) << "family " << family << " seed " << seed;
+        ASSERT_TRUE(structural_equal(module, again.module))
+            << "family " << family << " seed " << seed;
       }
     }
   }

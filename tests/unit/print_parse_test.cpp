@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include <relay/infer/infer.h>
 #include <relay/ir/equal.h>
 #include <relay/parse/parse.h>
+#include <relay/print/annotated.h>
 #include <relay/print/print.h>
 #include <tests/support/random_program.h>
 #include <tests/support/round_trip.h>
@@ -90,6 +92,37 @@ TEST(PrintParse, TextIsThatOfTvm) {
     }
   }
   EXPECT_EQ(same, 36u);
+}
+
+TEST(PrintParse, AWildcardAloneIsNoAnnotation) {
+  const Module with = parse_module(
+      "with", "def @main(%x: _, %t: (_, int32)) -> _ { let %_: _ = %x; let _: _ = %t; %_ }");
+  const Module without =
+      parse_module("without", "def @main(%x, %t: (_, int32)) { let %_ = %x; let _ = %t; %_ }");
+  std::string why;
+  EXPECT_TRUE(structural_equal(with, without, {}, &why)) << why;
+  EXPECT_EQ(structural_hash(with), structural_hash(without));
+  EXPECT_EQ(round_trip_problem(with), "");
+  EXPECT_FALSE(make_var("x", IncompleteType::hole())->annotation());
+  EXPECT_FALSE(make_function({}, make_tuple({}), IncompleteType::hole())->ret_type());
+}
+
+TEST(PrintParse, NothingInACommentEndsIt) {
+  Module module = parse_module("m", R"(
+type "a*/b" { "/*" }
+def @main(%x: "a*/b", %y: Tensor[("n*/*", 2), float32]) { let %z = (%x, %y); %z }
+)");
+  infer_types_or_throw(module);
+  PrintOptions options;
+  options.show_types = true;
+  options.show_spans = true;
+  const std::string text = print_module(module, options);
+  EXPECT_NE(text.find("ty=\"a*\\x2fb\""), std::string::npos) << text;
+  std::string why;
+  EXPECT_TRUE(structural_equal(parse_module("again", text), module, {}, &why)) << why << text;
+  const std::string remarked =
+      print_annotated(module, [](const Expr*, const Expr*) { return "*/ /* */*/*"; });
+  EXPECT_TRUE(structural_equal(parse_module("again", remarked), module, {}, &why)) << remarked;
 }
 
 TEST(PrintParse, DeepestNesting) {
