@@ -20,6 +20,7 @@
 #include <relay/parse/parse.h>
 #include <relay/reduce/isolate.h>
 #include <relay/runtime/file.h>
+#include <relay/runtime/file_kind.h>
 #include <relay/support/diagnostic_json.h>
 #include <relay/support/error.h>
 #include <relay/transform/program.h>
@@ -30,6 +31,28 @@ namespace relay::tool {
 namespace {
 constexpr size_t kMost = size_t{1} << 32;
 
+// The command that takes a file of a kind, or what reads it elsewhere.
+const char* way_with(FileUse use) {
+  switch (use) {
+    case FileUse::kNone:
+      break;
+    case FileUse::kWeights:
+      return "`--params FILE` takes weights, beside the program that has parameters of their names";
+    case FileUse::kArray:
+      return "`relay run PROGRAM --arg NAME=@FILE` takes an array";
+    case FileUse::kLanguageModel:
+      return "`relay.llm.load(FILE)` in Python makes a program of a language model";
+    case FileUse::kTorch:
+      return "`relay.from_torch` in Python takes what `torch.export` makes; `torch.onnx.export` "
+             "writes ONNX models, which commands take";
+    case FileUse::kOtherModel:
+      return "export the model to ONNX: commands take files NAME.onnx";
+  }
+  return nullptr;
+}
+
+// Refuses other files than programs, by their beginning. The parser says what is wrong with one of
+// no known kind.
 void refuse_model(const std::string& name, std::string_view text) {
   if (vm::is_executable_file(std::as_bytes(std::span(text)))) {
     throw Error(Diagnostic::error(name + " is a compiled model; this needs the program's text")
@@ -45,6 +68,34 @@ void refuse_model(const std::string& name, std::string_view text) {
     throw Error(Diagnostic::error(name + (text.empty() ? " is empty" : " is no compiled model"))
                     .help("`relay compile` writes compiled models"));
   }
+  const std::span<const std::byte> head = std::as_bytes(std::span(text));
+  const bool binary = is_binary(head);
+  std::string what = binary ? known_file(head) : misplaced_file(head);
+  if (what.empty() || what == "a text") return;
+  Diagnostic diagnostic = Diagnostic::error(name + " is " + what + "; this needs a program's text");
+  if (const char* way = binary ? way_with(use_of_file(head)) : nullptr) diagnostic.help(way);
+  throw Error(std::move(diagnostic));
+}
+
+// Standard input, read as far as somebody asked for it.
+struct StandardInput {
+  std::string text;
+  bool ended = false;
+
+  void read(size_t least) {
+    char buffer[1 << 16];
+    while (!ended && text.size() < least) {
+      const size_t got = std::fread(buffer, 1, sizeof buffer, stdin);
+      text.append(buffer, got);
+      if (text.size() > kMost) throw Error("standard input is too long for a program");
+      ended = got == 0;
+    }
+    if (std::ferror(stdin) != 0) throw Error("cannot read standard input");
+  }
+};
+StandardInput& input_stream() {
+  static StandardInput stream;
+  return stream;
 }
 }  // namespace
 
@@ -64,17 +115,8 @@ void refuse_same_file(const std::string& one, const std::string& other) {
 }
 
 const std::string& standard_input() {
-  static const std::string text = [] {
-    std::string all;
-    char buffer[1 << 16];
-    while (size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) {
-      all.append(buffer, got);
-      if (all.size() > kMost) throw Error("standard input is too long for a program");
-    }
-    if (std::ferror(stdin) != 0) throw Error("cannot read standard input");
-    return all;
-  }();
-  return text;
+  input_stream().read(kMost + 1);
+  return input_stream().text;
 }
 
 Input read_input(const std::string& path) {
@@ -82,12 +124,19 @@ Input read_input(const std::string& path) {
     InputFile file(path);
     if (file.size() > kMost)
       throw Error(path + " has " + std::to_string(file.size()) + " bytes, too many for a program");
-    std::string text(file.size(), '\0');
+    std::string text(std::min<size_t>(file.size(), kFileHead), '\0');
     file.read_at(0, text.data(), text.size());
     refuse_model(path, text);
+    const size_t head = text.size();
+    if (is_binary(std::as_bytes(std::span(text)))) return {path, std::move(text)};  // wrong already
+    text.resize(file.size());
+    file.read_at(head, text.data() + head, text.size() - head);
     return {path, std::move(text)};
   }
-  refuse_model("standard input", standard_input());
+  input_stream().read(kFileHead);
+  refuse_model("standard input", input_stream().text);
+  if (is_binary(std::as_bytes(std::span(input_stream().text))))
+    return {"<stdin>", input_stream().text};
   return {"<stdin>", standard_input()};
 }
 
