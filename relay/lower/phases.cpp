@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <unordered_set>
 
 #include <relay/lower/remainders.h>
 #include <relay/lower/scalars.h>
@@ -73,7 +74,7 @@ class Phases {
     const Axis lane = draft_.new_axis(count);
     math_.add_axes({&lane, 1});
     For vector = loop(LoopKind::kVector, lane);
-    std::optional<std::vector<Stmt>> stores = across(lane, beside, vector.body);
+    std::optional<std::vector<Stmt>> stores = across(lane, beside, lanes, vector.body);
     if (!stores) return std::nullopt;
     for (Stmt& stmt : *stores) vector.body.push_back(std::move(stmt));
     const double work = static_cast<double>(te::post_order(values()).size() * beside);
@@ -106,7 +107,8 @@ class Phases {
   }
 
   /// The results of each lane, a line with all its remainders; nothing if they lie apart.
-  std::optional<std::vector<Stmt>> across(const Axis& lane, int64_t beside, Block& body) {
+  std::optional<std::vector<Stmt>> across(const Axis& lane, int64_t beside, int lanes,
+                                          Block& body) {
     const size_t last = axes_.size() - 1;
     const int64_t line = axes_[last].extent.as_int() * steps(last);
     Flattener flatten(draft_, true);
@@ -128,7 +130,7 @@ class Phases {
       member.values[0] = simplify_indices(substitute(member.values[0], names), math_);
       for (ScalarRef& index : member.point) index = math_.simplify(substitute(index, names));
       std::vector<ScalarRef> results = draft_.bind(member.values, math_, {});
-      if (divides(results[0]) || reads_apart(results[0], lane)) return std::nullopt;
+      if (divides(results[0]) || reads_apart(results[0], lane, lanes)) return std::nullopt;
       results[0] = flatten.value(results[0], body);
       for (Stmt& stmt : store_results(draft_, math_, member, results, {})) {
         const auto* store = std::get_if<Store>(&stmt.node);
@@ -159,24 +161,38 @@ class Phases {
     return false;
   }
 
-  /// True if neighbouring lanes read elements that are far apart, which are loaded one by one.
-  /// Under a condition they may be two apart: each result takes as many loads with masks.
-  static bool reads_apart(const ScalarRef& value, const Axis& lane) {
-    constexpr int64_t kNear = 8, kNearInArms = 2;
+  /// True if neighbouring lanes read elements that are far apart, which are loaded one by one. Loads
+  /// under a condition that may leave the tensor have masks: those may be two apart, since each
+  /// result takes as many loads.
+  bool reads_apart(const ScalarRef& value, const Axis& lane, int lanes) {
+    constexpr int64_t kNear = 8, kNearWithMasks = 2;
     std::vector<ScalarRef> arms;
     for (const ScalarNode* node : te::post_order({&value, 1})) {
       if (node->kind != ScalarKind::kSelect) continue;
       arms.insert(arms.end(), node->args.begin() + 1, node->args.end());
     }
-    auto apart = [&](std::span<const ScalarRef> roots, int64_t most) {
-      for (const ScalarNode* node : te::post_order(roots)) {
-        if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
-        const Dim step = te::affine(node->args.back()).coefficient(lane.id);
-        if (!step.is_int() || step.as_int() > most) return true;
-      }
-      return false;
-    };
-    return apart({&value, 1}, kNear) || apart(arms, kNearInArms);
+    std::unordered_set<const ScalarNode*> below_arms;
+    for (const ScalarNode* node : te::post_order(arms)) below_arms.insert(node);
+    for (const ScalarNode* node : te::post_order({&value, 1})) {
+      if (node->kind != ScalarKind::kLoad || node->args.empty()) continue;
+      const Dim step = te::affine(node->args.back()).coefficient(lane.id);
+      const bool masks = below_arms.contains(node) && !is_inside(*node);
+      // Whole blocks of a power of two are loaded and taken apart in registers.
+      const bool blocks = step.is_int() && step.as_int() <= std::min<int64_t>(lanes, kMostBeside) &&
+                          step.as_int() > 0 &&
+                          std::has_single_bit(static_cast<uint64_t>(step.as_int()));
+      const int64_t most = masks ? kNearWithMasks : blocks ? kMostBeside : kNear;
+      if (!step.is_int() || step.as_int() > most) return true;
+    }
+    return false;
+  }
+
+  /// True if the load is inside of its buffer whatever any condition says.
+  bool is_inside(const ScalarNode& load) {
+    const std::vector<Dim>& dims = draft_.buffers()[static_cast<size_t>(load.tensor.index)].dims;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (!math_.in_range(math_.poly(load.args[d]), dims[d])) return false;
+    return true;
   }
 
   /// Results of lines, one for each of `rests`, the remainders of all axes but the last one: of

@@ -205,11 +205,48 @@ std::optional<DraftKernel> lower_long_window(const Job& job, Space& space, const
 
 // ---- The loops around a row ---------------------------------------------------------------------
 
+/// The axis of the rows along which a large tensor's short lines are neighbours, if the innermost of
+/// the loops around lines jumps from page to page of it: a permutation of weights, say. By itself
+/// such a loop takes a piece of a line of the cache here and there, and comes back when it is gone.
+std::optional<size_t> neighbour_axis(const Space& space, size_t along, int64_t second_bytes) {
+  constexpr int64_t kShort = 256, kNear = 256, kFar = 1024;  // bytes
+  const std::vector<Axis>& rows = space.group.rows;
+  if (space.has_folds() || rows.size() < 3 || !rows[along].extent.is_int()) return std::nullopt;
+  const size_t inner = along + 1 == rows.size() ? along - 1 : rows.size() - 1;
+  auto bytes_apart = [&](const Access& access, size_t axis) -> int64_t {
+    const std::optional<Dim> stride = space.stride(access, rows[axis].id);
+    if (!stride || !stride->is_int()) return 0;
+    return std::abs(stride->as_int()) * static_cast<int64_t>(access.dtype.size());
+  };
+  for (const Access& access : space.accesses) {
+    if (access.load == nullptr || !access.flat) continue;
+    const auto size = static_cast<int64_t>(access.dtype.size());
+    if (rows[along].extent.as_int() * size > kShort || bytes_apart(access, along) != size) continue;
+    if (bytes_apart(access, inner) < kFar) continue;
+    double bytes = static_cast<double>(size);
+    for (size_t a = 0; a < rows.size(); ++a)
+      if (bytes_apart(access, a) > 0) bytes *= guess(rows[a].extent);
+    if (bytes <= static_cast<double>(second_bytes) / 2) continue;
+    for (size_t a = 0; a < rows.size(); ++a) {
+      const int64_t apart = bytes_apart(access, a);
+      if (a != along && a != inner && apart > 0 && apart <= kNear) return a;
+    }
+  }
+  return std::nullopt;
+}
+
 /// The loops over rows; the innermost one is that of the lanes, if they run along the rows.
 class RowLoops {
  public:
-  RowLoops(Draft& draft, const Space& space, std::optional<size_t> along) {
+  RowLoops(Draft& draft, const Space& space, std::optional<size_t> along,
+           const LowerOptions& options) {
     std::vector<Axis> outer;
+    const std::optional<size_t> near =
+        along ? neighbour_axis(space, *along, options.processor.second_bytes) : std::nullopt;
+    if (near) {
+      tile(draft, space, *along, *near);
+      return;
+    }
     for (size_t a = 0; a < space.group.rows.size(); ++a) {
       if (a != along) outer.push_back(space.group.rows[a]);
     }
@@ -242,11 +279,30 @@ class RowLoops {
 
   void close(Block body) {
     if (lanes_) enclose(body, std::move(*lanes_));
+    if (near_) enclose(body, std::move(*near_));
     loops_->close(std::move(body));
   }
 
  private:
+  /// A few lines along `near` for each turn of the loops around.
+  void tile(Draft& draft, const Space& space, size_t along, size_t near) {
+    constexpr int64_t kLines = 16;
+    const std::vector<Axis>& rows = space.group.rows;
+    std::vector<Axis> outer;
+    for (size_t a = 0; a < rows.size(); ++a)
+      if (a != along && a != near) outer.push_back(rows[a]);
+    const Axis tiles = draft.new_axis(ceil_div(rows[near].extent, Dim(kLines)));
+    outer.insert(outer.end() - 1, tiles);
+    loops_.emplace(draft, outer, space.work() * guess(rows[along].extent) * kLines);
+    lanes_ = loop(LoopKind::kVector, rows[along]);
+    near_ = loop(LoopKind::kSerial, rows[near]);
+    const Scalar begin = Scalar(loops_->name(tiles)) * kLines;
+    near_->begin = begin.ref();
+    near_->end = te::min(begin + kLines, te::from_dim(rows[near].extent)).ref();
+  }
+
   std::optional<OuterLoops> loops_;
+  std::optional<For> near_;
   std::optional<For> lanes_;
 };
 
@@ -462,7 +518,7 @@ std::optional<DraftKernel> lower_pieces(const Job& job, const Space& whole, size
     Space space(job.computation, std::move(piece));
     const RowLanes lanes = choose_lanes(space, job.options);
     if (lanes.along && lower_transpose(job, space, flops)) return std::nullopt;
-    RowLoops loops(draft, space, lanes.along);
+    RowLoops loops(draft, space, lanes.along, job.options);
     Block body;
     RowWriter(draft, space, lanes, loops).write(0, body);
     loops.close(std::move(body));
@@ -490,7 +546,7 @@ DraftKernel lower_rows(const Job& job, RowGroup given) {
 
   Draft draft(job.computation);
   draft.reserve_vars(group.registers.size());
-  RowLoops loops(draft, space, lanes.along);
+  RowLoops loops(draft, space, lanes.along, job.options);
   RowWriter writer(draft, space, lanes, loops);
   Block body;
   for (size_t m = 0; m < group.members.size(); ++m) writer.write(m, body);

@@ -3,7 +3,9 @@
 #include <bit>
 #include <numeric>
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/Support/KnownBits.h>
 #include <llvm/Transforms/Utils/Local.h>
 
 namespace relay::codegen {
@@ -152,6 +154,9 @@ LaneValue MemoryAccess::load(const LaneValue& offset, llvm::Value* uniform_valid
     llvm::Value* first = b.CreateAdd(offset.base, frame_.int64(1 - int64_t{lanes_}));
     llvm::Value* reversed = mask == nullptr ? nullptr : b.CreateVectorReverse(mask);
     value = b.CreateVectorReverse(contiguous(first, reversed, valid == nullptr ? nullptr : fill));
+  } else if (const auto place = mask == nullptr && step ? place_in_block(offset.base, *step)
+                                                        : std::nullopt) {
+    value = taken_apart(offset.base, static_cast<unsigned>(*step), *place);
   } else if (step && *step >= 2 && *step <= 4 && *step <= lanes_ &&
              (mask == nullptr || has_masks)) {
     value = strided(offset.base, static_cast<unsigned>(*step), mask);
@@ -196,6 +201,19 @@ llvm::Value* MemoryAccess::load_whole(llvm::Value* offset) {
 void MemoryAccess::store_whole(llvm::Value* offset, llvm::Value* elements) {
   llvm::StoreInst* store = note(b.CreateAlignedStore(elements, address(offset), align_));
   if (is_huge()) bypass_caches(store);
+}
+
+void MemoryAccess::fetch_next_line(llvm::Value* offset) {
+  const int64_t line = frame_.target.processor.line_bytes / static_cast<int64_t>(dtype_.size());
+  llvm::Value* at = b.CreateGEP(element_, address(offset, false), frame_.int64(line));
+  constexpr int32_t kRead = 0, kSecondCache = 2, kData = 1;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
+                    {at, b.getInt32(kRead), b.getInt32(kSecondCache), b.getInt32(kData)});
+}
+
+bool MemoryAccess::may_exceed(int64_t bytes) const {
+  const Dim size = product(frame_.buffers[static_cast<size_t>(buffer_)].dims);
+  return !size.is_int() || size.as_int() > bytes / static_cast<int64_t>(dtype_.size());
 }
 
 /// In register form.
@@ -255,6 +273,49 @@ llvm::Value* MemoryAccess::strided(llvm::Value* base, unsigned step, llvm::Value
     joined = b.CreateShuffleVector(joined, piece, places);
   }
   return emitter_.from_memory(joined, dtype_);
+}
+
+/// Where each lane's element is in its block of `step` elements, if that is known and all blocks lie
+/// inside of the buffer.
+std::optional<unsigned> MemoryAccess::place_in_block(llvm::Value* base, int64_t step) const {
+  if (step < 4 || step > int64_t{lanes_} || !std::has_single_bit(static_cast<uint64_t>(step)))
+    return std::nullopt;
+  const Dim size = product(frame_.buffers[static_cast<size_t>(buffer_)].dims);
+  if (!size.is_int() || size.as_int() % step != 0) return std::nullopt;
+  const llvm::KnownBits bits = llvm::computeKnownBits(base, frame_.module.getDataLayout());
+  const auto low = static_cast<uint64_t>(step - 1);
+  if (((bits.Zero | bits.One).getLoBits(64).getZExtValue() & low) != low) return std::nullopt;
+  return static_cast<unsigned>(bits.One.getZExtValue() & low);
+}
+
+/// One element of each block, from all that the blocks hold: the halves of even and odd places, the
+/// halves of these, and so on. Loads of other places of the same blocks share that.
+llvm::Value* MemoryAccess::taken_apart(llvm::Value* base, unsigned step, unsigned place) {
+  // The blocks' beginning, without adding the place first: loads that share it are seen to be one.
+  llvm::Value* begin = nullptr;
+  auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(base);
+  if (sum != nullptr && sum->getOpcode() == llvm::Instruction::Add) {
+    if (auto* rest = llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1))) {
+      const int64_t left = rest->getSExtValue() - int64_t{place};
+      begin = left == 0 ? sum->getOperand(0) : b.CreateAdd(sum->getOperand(0), b.getInt64(left));
+    }
+  }
+  if (begin == nullptr) begin = place == 0 ? base : b.CreateSub(base, b.getInt64(place));
+  std::vector<llvm::Value*> parts;
+  for (unsigned part = 0; part < step; ++part) {
+    llvm::Value* from = part == 0 ? begin : b.CreateAdd(begin, b.getInt64(part * lanes_));
+    parts.push_back(note(b.CreateAlignedLoad(vector_, address(from), align_)));
+  }
+  for (unsigned rest = place; parts.size() > 1; rest /= 2) {
+    std::vector<int> places;
+    for (unsigned lane = 0; lane < lanes_; ++lane)
+      places.push_back(static_cast<int>(2 * lane + rest % 2));
+    std::vector<llvm::Value*> halves;
+    for (size_t k = 0; k < parts.size(); k += 2)
+      halves.push_back(b.CreateShuffleVector(parts[k], parts[k + 1], places));
+    parts = std::move(halves);
+  }
+  return emitter_.from_memory(parts[0], dtype_);
 }
 
 llvm::Value* MemoryAccess::offset_of_lane(const LaneValue& offset, unsigned lane) {

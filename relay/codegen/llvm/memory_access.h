@@ -32,12 +32,18 @@ class MemoryAccess {
   /// Loads all lanes, side by side from the offset on, in memory form.
   llvm::Value* load_whole(llvm::Value* offset);
   void store_whole(llvm::Value* offset, llvm::Value* elements);
+  /// Asks the second cache for the line behind that of the element, which need not exist.
+  void fetch_next_line(llvm::Value* offset);
+  /// True if the buffer may be larger than so many bytes.
+  bool may_exceed(int64_t bytes) const;
 
  private:
   llvm::Value* address(llvm::Value* offset, bool always = true);
   llvm::Value* masked(llvm::Value* pointer, llvm::Value* mask, llvm::Value* fill);
   llvm::Value* contiguous(llvm::Value* base, llvm::Value* mask, llvm::Value* fill);
   llvm::Value* strided(llvm::Value* base, unsigned step, llvm::Value* mask);
+  std::optional<unsigned> place_in_block(llvm::Value* base, int64_t step) const;
+  llvm::Value* taken_apart(llvm::Value* base, unsigned step, unsigned place);
   llvm::Value* one_by_one(const LaneValue& offset, llvm::Value* mask);
   llvm::Value* gather(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);
   llvm::Value* side_by_side_or_not(const LaneValue& offset, llvm::Value* mask, llvm::Value* fill);

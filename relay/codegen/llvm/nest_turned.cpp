@@ -155,6 +155,11 @@ void NestEmitter::write_turned(const For& rows) {
         MemoryAccess source(scalars_, load.tensor.index), target(scalars_, store->buffer);
         Vectors vectors;
         for (unsigned k = 0; k < lanes; ++k) vectors.push_back(source.load_whole(at(from, k)));
+        // The squares beside this one are next, or those of the tile beside; lines that lie apart
+        // are more than the processor fetches ahead by itself.
+        if (source.may_exceed(frame_.target.processor.second_bytes / 2)) {
+          for (unsigned k = 0; k < lanes; ++k) source.fetch_next_line(at(from, k));
+        }
         vectors = turn(b, std::move(vectors), std::max(1u, std::min(lanes, 16 / bytes)));
         for (unsigned k = 0; k < lanes; ++k) target.store_whole(at(to, k), vectors[k]);
       });
