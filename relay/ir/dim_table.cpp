@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include <relay/ir/dim_error.h>
 #include <relay/ir/type.h>
 #include <relay/support/error.h>
 #include <relay/support/fork_mutex.h>
@@ -108,16 +109,14 @@ struct DimTable {
     if (term.op == DimOp::kSymbol) {
       term.has_symbol = true;
     } else if (term.op == DimOp::kLinear) {
-      if (term.parts.size() > DimTerm::kMaxSize) throw Error("a dimension is too complex");
+      if (term.parts.size() > DimTerm::kMaxSize) throw DimSizeError();
       for (const DimTerm::Part& part : term.parts) absorb(part.atom);
     } else if (term.op != DimOp::kValue) {
       absorb(term.lhs);
       absorb(term.rhs);
     }
     term.is_natural = is_natural(term);
-    if (term.depth > DimTerm::kMaxDepth || term.size > DimTerm::kMaxSize) {
-      throw Error("a dimension is too complex");
-    }
+    if (term.depth > DimTerm::kMaxDepth || term.size > DimTerm::kMaxSize) throw DimSizeError();
   }
 
   Dim intern(DimTerm term) {

@@ -214,7 +214,7 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
   primitive.function = with_numbers_inside(primitive.function, arguments);
   try {
     if (write_as_numbers(node, call, primitive, arguments)) return;
-    if (!add_to_graph(node, call, primitive, arguments)) {
+    if (!fits_graph(node, call, primitive, arguments)) {
       // The graph has to run first.
       run_graph();
       bool added = add_to_graph(node, call, primitive, arguments);
@@ -229,6 +229,17 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
       if (!diagnostic.span.known()) diagnostic.span = call->span();
     }
     throw Error(std::move(diagnostics));
+  }
+}
+
+// False if the graph has to run first.
+bool FunctionCompiler::fits_graph(uint32_t node, const Call* call, const Primitive& primitive,
+                                  std::span<const GroupArgument> arguments) {
+  try {
+    return add_to_graph(node, call, primitive, arguments);
+  } catch (const DimSizeError&) {
+    if (unit_->members.empty()) throw;
+    return false;
   }
 }
 
@@ -345,7 +356,17 @@ uint32_t FunctionCompiler::graph_tensor(const GroupArgument& argument) {
   return entry->second;
 }
 
-// False if a size depends on a result of the graph itself, or if the work may fail behind a write.
+// True if an extent is a large term. Extents in a graph are terms over those of its inputs, and
+// where a run decides them they may double from layer to layer; to a graph that begins here they
+// are symbols again.
+static bool has_large_term(std::span<const Dim> dims) {
+  constexpr uint32_t kLarge = 256;  // parts
+  return std::any_of(dims.begin(), dims.end(),
+                     [](Dim dim) { return dim.is_term() && dim.term().size > kLarge; });
+}
+
+// False if a size depends on a result of the graph itself or is too large a term, or if the work
+// may fail behind a write.
 bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                                     std::span<const GroupArgument> arguments) {
   if (!unit_->graph) {
@@ -369,6 +390,7 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
     for (Dim dim : graph.info(tensor).dims) dims.push_back(sizes(dim));
     types.push_back(TensorType::make(dims, graph.info(tensor).dtype));
   }
+  if (!unit_->members.empty() && has_large_term(sizes.terms)) return false;
   std::vector<TypeRef> params;
   size_t next = 0;
   for (const VarRef& param : primitive.function->params())
