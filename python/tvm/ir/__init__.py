@@ -38,6 +38,7 @@ from .container import Array, Map
 from .members import install as _install, with_result_types, with_short_floats
 from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op_attr
+from .ranges import Range
 from .spans import SequentialSpan, SourceName, install as _install_spans
 from .transform import PassContext
 
@@ -53,7 +54,7 @@ PrimType = _relay.BaseType
 __all__ = [
     "Array", "Attrs", "BaseExpr", "BaseFunc", "Constructor", "DictAttrs", "EnvFunc", "FuncType", "GlobalTypeVar", "GlobalVar", "IRModule",
     "AffineType", "TensorAffineType", "TupleAffineType",
-    "IncompleteType", "Map", "Op", "PassContext", "PrimExpr", "PrimType", "RelayExpr", "RelayRefType", "SequentialSpan",
+    "IncompleteType", "Map", "Op", "PassContext", "PrimExpr", "PrimType", "Range", "RelayExpr", "RelayRefType", "SequentialSpan",
     "SourceName", "Span", "TensorType", "TupleType", "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind",
     "TypeRelation", "TypeVar", "assert_structural_equal", "container", "diagnostics", "instrument", "load_json", "make_node",
     "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal", "structural_hash", "supply", "transform",
@@ -101,22 +102,29 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     return _relay.structural_hash(with_short_floats(node) if isinstance(node, (Expr, IRModule)) else node, map_free_vars)
 
 
-# The version of the JSON documents below; another one is refused.
+# The version of the documents of what TVM's layout has no place for; another one is refused.
 _FORMAT = "relay-json 1"
+# The release whose layout documents have.
+_LAYOUT = "0.14.0"
 
 
 def save_json(node: Any) -> str:
     """A program, type, target or container of such as JSON text that `load_json` reads.
 
-    Modules are stored as program text, everything else as Relay's pickle. TVM's own files are another format, which
-    `load_json` reads as well.
+    Programs, types, numbers, texts and containers of these are laid out as TVM's documents are, node by node; targets, and what that layout
+    has no place for, are documents that `load_json` of this package alone reads.
     """
     from ..target import Target
+    from ._tvm_json_write import UnwritableError, write
 
-    if isinstance(node, _relay.IRModule):
-        return json.dumps({"format": _FORMAT, "module": node.astext(show_types=False), "typed": _is_typed(node)})
     if isinstance(node, Target):
         return json.dumps({"format": _FORMAT, "target": node.export()}, default=_plain)
+    try:
+        return write(node, _LAYOUT)
+    except UnwritableError:
+        pass
+    if isinstance(node, _relay.IRModule):
+        return json.dumps({"format": _FORMAT, "module": node.astext(show_types=False), "typed": _is_typed(node)})
     return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
 
 
@@ -156,7 +164,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load_json(json_str: str) -> Any:
-    """The object that `save_json` wrote, here or in TVM: of TVM's documents, modules and functions of Relay.
+    """The object that `save_json` wrote, here or in TVM: of TVM's documents, programs of Relay, types, numbers, texts and containers.
 
     Raises RelayError for other documents.
     """

@@ -1,41 +1,64 @@
-"""Reads the JSON documents that TVM's own `save_json` wrote (0.6 to 0.18): the program becomes text, which is parsed.
+"""Reads JSON documents of TVM's `save_json` (0.6 to 0.18), as `_tvm_json_write` writes them, too: each node becomes the object that it stands for.
 
-A document is a list of nodes that refer to each other by number. Attributes of operators and constants stay JSON: the text refers
-to them as `meta[KEY][N]`, and its metadata section holds the document's nodes.
+A document is a list of nodes that refer to each other by number. A node is made after those that it refers to, on a stack of its own.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
-import re
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import relay as _relay
+from relay import Dim, _core
 
-# Nodes of expressions: what their operands are called, in the order of evaluation.
-_OPERANDS = {
-    "Call": ("op", "args"), "Tuple": ("fields",), "TupleGetItem": ("tuple_value",), "RefCreate": ("value",), "RefRead": ("ref",),
-    "RefWrite": ("ref", "value"), "If": ("cond",), "Match": ("data",),
+from .container import Array, Map
+
+# What a node refers to: names of fields, of lists behind a star.
+_REFERS: dict[str, tuple[str, ...]] = {
+    "Call": ("op", "*args", "*type_args"), "Tuple": ("*fields",), "TupleGetItem": ("tuple_value",), "RefCreate": ("value",), "RefRead": ("ref",),
+    "RefWrite": ("ref", "value"), "If": ("cond", "true_branch", "false_branch"), "Match": ("data", "*clauses"), "Let": ("var", "value", "body"),
+    "Function": ("*params", "body", "ret_type", "*type_params"), "Var": ("type_annotation",), "Constructor": ("*inputs", "belong_to"),
+    "Clause": ("lhs", "rhs"), "PatternVar": ("var",), "PatternConstructor": ("constructor", "*patterns"), "PatternTuple": ("*patterns",),
+    "TensorType": ("*shape",), "TupleType": ("*fields",), "FuncType": ("*arg_types", "ret_type", "*type_params"), "RefType": ("value",), "RelayRefType": ("value",),
+    "TypeCall": ("func", "*args"), "TypeData": ("header", "*type_vars", "*constructors"), "Range": ("min", "extent"),
 }  # fmt: skip
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*\Z")
-# Blocks inside of blocks: the parser takes no more, and Python's stack is not to end first.
-_DEEPEST = 250
+# Those that must be there: without them the node is nothing.
+_NEEDED = {"Function": ("params", "body"), "Call": ("op", "args"), "Let": ("var", "value", "body"), "TensorType": ("shape",)}
+_TERMS: dict[str, Callable[[Any, Any], Any]] = {
+    "tir.Add": operator.add, "tir.Sub": operator.sub, "tir.Mul": operator.mul, "tir.FloorDiv": operator.floordiv, "tir.FloorMod": operator.mod,
+    "tir.Max": lambda a, b: _relay.Dim.max(a, b), "tir.Min": lambda a, b: _relay.Dim.min(a, b),
+}  # fmt: skip
+_DEEPEST = 100  # containers in containers
+_MOST = 1 << 20  # elements of containers: those that share their parts would grow with the power of their depth
+
+
+def fields_of(type_key: str) -> dict[str, str] | None:
+    """The types of the fields of attributes by name; None for a key that no operator has."""
+    for name in _core.op_names():
+        facts = _core.op_info(name)
+        if facts["attrs_type"] == type_key:
+            return {field["name"]: field["type"] for field in facts["attrs"]}
+    return None
 
 
 class _Document:
-    """The nodes of a document, and the text of those that are asked for."""
+    """The nodes of a document, and the objects that were made of them."""
 
     def __init__(self, document: dict[str, Any]):
-        self.document = document
         nodes = document.get("nodes")
         if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in nodes):
             raise _relay.RelayError("the document's nodes are not a list of objects")
         self.nodes: list[dict[str, Any]] = nodes
-        self.names: dict[int, str] = {}  # of variables and of nodes that have one
-        self.taken: set[str] = set()
-        self.meta: dict[str, dict[int, int]] = {}
-        self.lines: list[str] = []
-        self.depth = 0
+        self.arrays: Any = document.get("b64ndarrays", [])
+        self.made: dict[int, Any] = {}
+        self.names: dict[int, Any] = {}  # variables, whose nodes may be several for one identity, and names of modules
+        self.is_typed = False
+        self.elements = 0
+        self.known: dict[str, dict[str, str] | None] = {}  # fields of attributes
 
     # ---- Nodes ----
 
@@ -47,8 +70,11 @@ class _Document:
                 return number
         raise _relay.RelayError(f"the document refers to node {str(value)[:40]}, which it does not have")
 
+    def key(self, number: int) -> str:
+        return str(self.nodes[number].get("type_key", ""))
+
     def kind(self, number: int) -> str:
-        key = str(self.nodes[number].get("type_key", ""))
+        key = self.key(number)
         return key if key.startswith("relay.attrs.") else key.removeprefix("relay.")
 
     def attrs(self, number: int) -> dict[str, Any]:
@@ -58,21 +84,20 @@ class _Document:
         return attrs
 
     def field(self, number: int, name: str) -> int:
-        value = self.attrs(number).get(name)
-        if value is None:
-            raise _relay.RelayError(f"node {number} of the document, {self.kind(number) or 'without a type'}, lacks {name}")
-        return self.index(value)
-
-    def maybe(self, number: int, name: str) -> int:
-        """A field that may be absent or null: 0 then."""
-        return self.index(self.attrs(number).get(name, 0))
+        """The node of a field; 0, which stands for nothing, where the field is null or left out."""
+        found = self.attrs(number).get(name)
+        if found is None:
+            if name in _NEEDED.get(self.kind(number), ()):
+                raise _relay.RelayError(f"node {number} of the document, {self.kind(number) or 'without a type'}, lacks {name}")
+            return 0
+        return self.index(found)
 
     def items(self, number: int) -> list[int]:
         data = self.nodes[number].get("data", [])
         return [self.index(item) for item in data] if isinstance(data, list) else []
 
     def pairs(self, number: int) -> list[tuple[Any, int]]:
-        """Of a map: keys are texts, or nodes."""
+        """The entries of a map: keys are texts, or numbers of nodes."""
         node, data = self.nodes[number], self.items(number)
         if "keys" in node:
             return list(zip(node["keys"], data, strict=False))
@@ -92,288 +117,333 @@ class _Document:
                 return str(node[key])
         return self.text(self.attrs(number).get("name_hint", self.attrs(number).get("name", "")))
 
-    # ---- Names ----
+    def span(self, number: int) -> Any:
+        """The place of a node."""
+        at = self.field(number, "span")
+        if not at or self.key(at) != "Span":
+            return _relay.Span()
+        from .spans import SourceName
 
-    def fresh(self, wanted: str) -> str:
-        name, count = wanted or "v", 0
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}_{count}"
-        self.taken.add(name)
-        return name
+        numbers = [int(self.attrs(at).get(name, 0)) for name in ("line", "end_line", "column", "end_column")]
+        return _relay.Span(SourceName(self.name(self.field(at, "source_name"))), *numbers)
 
-    def quoted(self, sigil: str, name: str) -> str:
-        return sigil + (name if _PLAIN.match(name) else json.dumps(name, ensure_ascii=False))
+    # ---- Making ----
 
-    def local(self, number: int) -> str:
-        if number not in self.names:
-            vid = self.maybe(number, "vid")
-            wanted = self.name(vid) if vid else self.name(number)
-            key = -vid if vid else number  # two nodes of one variable have one identity
-            if key not in self.names:
-                self.names[key] = self.fresh(wanted)
-            self.names[number] = self.names[key]
-        return self.quoted("%", self.names[number])
+    def children(self, number: int) -> list[int]:
+        """What has to be made before a node."""
+        kind, found = self.kind(number), []
+        if kind in _TERMS:
+            return [self.field(number, "a"), self.field(number, "b")]
+        for name in _REFERS.get(kind, ()):
+            at = self.field(number, name.removeprefix("*"))
+            found += self.items(at) if name.startswith("*") else [at] if at else []
+        return found
+
+    def make(self, root: int) -> Any:
+        """The object of a node of a program."""
+        stack, waiting = [(root, False)], set()
+        while stack:
+            number, ready = stack.pop()
+            if number in self.made:
+                continue
+            if ready:
+                waiting.discard(number)
+                self.made[number] = self.node(number)
+                continue
+            if number in waiting:
+                raise _relay.RelayError("the document has a node that needs itself")
+            waiting.add(number)
+            stack.append((number, True))
+            stack += [(child, False) for child in reversed(self.children(number)) if child not in self.made]
+        return self.made[root]
+
+    def one(self, number: int, name: str) -> Any:
+        at = self.field(number, name)
+        return self.made[at] if at else None
+
+    def all(self, number: int, name: str) -> list[Any]:
+        return [self.made[each] for each in self.items(self.field(number, name))]
+
+    def node(self, number: int) -> Any:
+        """The object of a node whose children are made."""
+        kind = self.kind(number)
+        if kind in _TERMS:
+            return _TERMS[kind](self.one(number, "a"), self.one(number, "b"))
+        make = getattr(self, "_" + kind.removeprefix("tir.").lower(), None) if kind.replace(".", "").isalpha() else None
+        if make is None:
+            raise _relay.RelayError(f"the document holds a {kind or 'null'}, which is not read")
+        if self.attrs(number).get("_checked_type_", "0") not in ("0", 0):
+            self.is_typed = True
+        return make(number)
+
+    def _op(self, number: int) -> Any:
+        try:
+            return _core.op(self.name(number))
+        except KeyError:
+            raise _relay.RelayError(f"there is no operator {self.name(number)}, which the document has") from None
+
+    def _globalvar(self, number: int) -> Any:
+        return self.names.setdefault(number, _relay.GlobalVar(self.name(number)))
+
+    def _var(self, number: int) -> Any:
+        if self.key(number) in ("tir.Var", "tir.SizeVar", "Variable"):
+            return _relay.ShapeVar(self.name(number) or "n")
+        identity = self.field(number, "vid")
+        if identity in self.names:
+            return self.names[identity]  # two nodes of one variable have one identity
+        made = _relay.Var(self.name(identity or number), self._written(number, "type_annotation"), self.span(number))
+        if identity:
+            self.names[identity] = made
+        return made
+
+    _sizevar = _variable = _var
+
+    def _written(self, number: int, name: str) -> Any:
+        found = self.one(number, name)
+        return None if isinstance(found, _relay.IncompleteType) else found
+
+    def _constant(self, number: int) -> Any:
+        if "literal" in self.attrs(number):  # a number that takes the dtype of its context, which TVM's programs have not
+            value = json.loads(str(self.attrs(number)["literal"]))
+            if not isinstance(value, (bool, int, float)):
+                raise _relay.RelayError("a literal of the document is no number")
+            return _core.Literal(value, self.span(number))
+        at, arrays = self.attrs(number).get("data"), self.arrays
+        if not (isinstance(at, (str, int)) and str(at).isdecimal() and isinstance(arrays, list) and int(at) < len(arrays)):
+            raise _relay.RelayError(f"the document has no array {str(at)[:40]}")
+        return _relay.Constant(read_array(arrays[int(at)]), self.span(number))
+
+    def _call(self, number: int) -> Any:
+        op, at = self.one(number, "op"), self.field(number, "attrs")
+        attrs = self.op_attrs(at, op) if at and self.attrs(at) else None
+        return _relay.Call(op, self.all(number, "args"), attrs, self.all(number, "type_args") or None, self.span(number))
+
+    def op_attrs(self, number: int, op: Any) -> Any:
+        key = self.key(number)
+        if key == "DictAttrs":
+            return _relay.Attrs(self.dictionary(number))
+        if key not in self.known:
+            self.known[key] = fields_of(key)
+        types = self.known[key]
+        if types is None:
+            raise _relay.RelayError(f"no operator has attributes {key}")
+        found = {}
+        for name, raw in self.attrs(number).items():
+            if name in types:
+                found[name] = self.stored(raw, types[name])
+            elif not self.says_nothing(raw):  # one of another release at its default
+                raise _relay.RelayError(f"the attributes {key} have no {name}")
+        return _relay.Attrs(found, key)
+
+    def stored(self, raw: Any, kind: str) -> Any:
+        """The value of a field: numbers stand in place, objects by reference, texts and dtypes in either way."""
+        raw = str(raw)
+        if kind == "bool":
+            return raw in ("1", "true", "True")
+        if kind in ("int", "float"):
+            return int(raw) if kind == "int" else float(raw)
+        if not raw.isdecimal() or int(raw) >= len(self.nodes):
+            return raw
+        at = int(raw)
+        is_text = kind.startswith(("str", "dtype", '"'))
+        return raw if is_text and at and self.kind(at) != "runtime.String" else self.value(at)
+
+    def says_nothing(self, raw: Any) -> bool:
+        raw = str(raw)
+        if not raw.isdecimal() or int(raw) >= len(self.nodes):
+            return not raw
+        return self.value(int(raw)) in (None, "", [])
+
+    def _tuple(self, number: int) -> Any:
+        return _relay.Tuple(self.all(number, "fields"), self.span(number))
+
+    def _tuplegetitem(self, number: int) -> Any:
+        return _relay.TupleGetItem(self.one(number, "tuple_value"), int(self.attrs(number).get("index", 0)), self.span(number))
+
+    def _let(self, number: int) -> Any:
+        return _relay.Let(self.one(number, "var"), self.one(number, "value"), self.one(number, "body"), self.span(number))
+
+    def _if(self, number: int) -> Any:
+        return _relay.If(self.one(number, "cond"), self.one(number, "true_branch"), self.one(number, "false_branch"), self.span(number))
+
+    def _refcreate(self, number: int) -> Any:
+        return _relay.RefCreate(self.one(number, "value"), self.span(number))
+
+    def _refread(self, number: int) -> Any:
+        return _relay.RefRead(self.one(number, "ref"), self.span(number))
+
+    def _refwrite(self, number: int) -> Any:
+        return _relay.RefWrite(self.one(number, "ref"), self.one(number, "value"), self.span(number))
+
+    def _match(self, number: int) -> Any:
+        complete = str(self.attrs(number).get("complete", "1")) in ("1", "true", "True")
+        return _relay.Match(self.one(number, "data"), self.all(number, "clauses"), complete, self.span(number))
+
+    def _clause(self, number: int) -> Any:
+        return _relay.Clause(self.one(number, "lhs"), self.one(number, "rhs"))
+
+    def _patternwildcard(self, number: int) -> Any:
+        return _relay.PatternWildcard()
+
+    def _patternvar(self, number: int) -> Any:
+        return _relay.PatternVar(self.one(number, "var"))
+
+    def _patternconstructor(self, number: int) -> Any:
+        return _relay.PatternConstructor(self.one(number, "constructor"), self.all(number, "patterns"))
+
+    def _patterntuple(self, number: int) -> Any:
+        return _relay.PatternTuple(self.all(number, "patterns"))
+
+    def _function(self, number: int) -> Any:
+        at = self.field(number, "attrs")
+        attrs = self.dictionary(at) if at and self.key(at) == "DictAttrs" else {}
+        return _relay.Function(self.all(number, "params"), self.one(number, "body"), self._written(number, "ret_type"), self.all(number, "type_params"),
+                               _core.dict_attrs(list(attrs.items())) if attrs else None, self.span(number))  # fmt: skip
 
     # ---- Types ----
 
-    def dim(self, number: int) -> str:
-        kind = self.kind(number)
-        if kind == "IntImm":
-            return str(int(self.attrs(number).get("value", 0)))
-        if kind in ("tir.Any", "Any"):
-            return "?"
-        if kind in ("tir.Var", "tir.SizeVar", "Variable", "Var"):
-            return self.text(self.attrs(number).get("name", self.attrs(number).get("name_hint", "n")))
-        raise _relay.RelayError(f"an extent is a {kind or 'null'}, which is not read")
+    def _intimm(self, number: int) -> Any:
+        from ..tir import IntImm
 
-    def type(self, number: int, depth: int = 0) -> str:
-        if depth > 100:
-            raise _relay.RelayError("a type of the document nests too deeply")
-        kind = self.kind(number)
-        if kind == "TensorType":
-            dims = [self.dim(dim) for dim in self.items(self.field(number, "shape"))]
-            dtype = self.text(self.attrs(number).get("dtype", ""))
-            return dtype if not dims else f"Tensor[({', '.join(dims)}), {dtype}]"
-        if kind == "TupleType":
-            fields = [self.type(field, depth + 1) for field in self.items(self.field(number, "fields"))]
-            return "(" + ", ".join(fields) + ("," if len(fields) == 1 else "") + ")"
-        if kind == "FuncType":
-            params = [self.type(param, depth + 1) for param in self.items(self.field(number, "arg_types"))]
-            return f"fn ({', '.join(params)}) -> {self.type(self.field(number, 'ret_type'), depth + 1)}"
-        if kind in ("RefType", "RelayRefType"):
-            return f"ref({self.type(self.field(number, 'value'), depth + 1)})"
-        if kind in ("TypeVar", "GlobalTypeVar"):
-            return self.quoted("", self.name(number))
-        if kind == "TypeCall":
-            args = [self.type(arg, depth + 1) for arg in self.items(self.field(number, "args"))]
-            return self.type(self.field(number, "func"), depth + 1) + (f"[{', '.join(args)}]" if args else "")
-        if kind == "IncompleteType":
-            return "_"
-        raise _relay.RelayError(f"a type is a {kind or 'null'}, which is not read")
+        return IntImm(self.text(self.attrs(number).get("dtype", "int32")), int(self.attrs(number).get("value", 0)))
 
-    def annotation(self, number: int, before: str) -> str:
-        return f"{before}{self.type(number)}" if number and self.kind(number) != "IncompleteType" else ""
+    def _range(self, number: int) -> Any:
+        from .ranges import Range
 
-    # ---- Metadata ----
+        return Range.from_min_extent(self.one(number, "min"), self.one(number, "extent"))
 
-    def meta_ref(self, number: int) -> str:
-        key = str(self.nodes[number]["type_key"])
-        entries = self.meta.setdefault(key, {})
-        return f"meta[{key}][{entries.setdefault(number, len(entries))}]"
+    def _any(self, number: int) -> Any:
+        return _relay.Any()
 
-    def metadata(self) -> str:
-        if not self.meta:
-            return ""
-        nodes = list(self.nodes)
-        lists = []
-        for entries in self.meta.values():
-            lists.append(len(nodes))
-            nodes.append({"type_key": "Array", "data": list(entries)})
-        nodes.append({"type_key": "Map", "keys": list(self.meta), "data": lists})
-        arrays = self.document.get("b64ndarrays", [])
-        return "\n#[metadata]\n" + json.dumps({"root": len(nodes) - 1, "nodes": nodes, "b64ndarrays": arrays})
+    def _tensortype(self, number: int) -> Any:
+        shape = self.all(number, "shape")
+        if not all(isinstance(extent, (int, Dim)) for extent in shape):
+            raise _relay.RelayError("the document has a shape of something else than extents")
+        return _relay.TensorType(shape, self.text(self.attrs(number).get("dtype", "")))
 
-    # ---- Expressions ----
+    def _tupletype(self, number: int) -> Any:
+        return _relay.TupleType(self.all(number, "fields"))
 
-    def put(self, line: str) -> None:
-        self.lines.append("  " * self.depth + line)
+    def _functype(self, number: int) -> Any:
+        return _relay.FuncType(self.all(number, "arg_types"), self.one(number, "ret_type"), self.all(number, "type_params"))
 
-    def operands(self, number: int) -> list[int]:
-        found: list[int] = []
-        for name in _OPERANDS.get(self.kind(number), ()):
-            child = self.field(number, name)
-            found += self.items(child) if self.kind(child) == "Array" else [child]
+    def _reftype(self, number: int) -> Any:
+        return _relay.RefType(self.one(number, "value"))
+
+    _relayreftype = _reftype
+
+    def _typevar(self, number: int) -> Any:
+        return _relay.TypeVar(self.name(number))
+
+    def _globaltypevar(self, number: int) -> Any:
+        return _relay.GlobalTypeVar(self.name(number))
+
+    def _typecall(self, number: int) -> Any:
+        return _relay.TypeCall(self.one(number, "func"), self.all(number, "args"))
+
+    def _incompletetype(self, number: int) -> Any:
+        return _relay.IncompleteType()
+
+    def _constructor(self, number: int) -> Any:
+        return _relay.Constructor(self.name(number), self.all(number, "inputs"), self.one(number, "belong_to"))
+
+    def _typedata(self, number: int) -> Any:
+        return _relay.TypeData(self.one(number, "header"), self.all(number, "type_vars"), self.all(number, "constructors"))
+
+    # ---- Values ----
+
+    def dictionary(self, number: int) -> dict[str, Any]:
+        """The entries of attributes of a function, but for objects of passes and targets."""
+        found = {}
+        for key, value in self.pairs(self.field(number, "__dict__")):
+            try:
+                found[key if isinstance(key, str) else self.name(key)] = self.value(value)
+            except _NoValueError:
+                continue
         return found
 
-    def leaf(self, number: int) -> str | None:
-        """An expression that needs no name."""
-        if number in self.names and self.kind(number) != "Var":
-            return self.quoted("%", self.names[number])
-        kind = self.kind(number)
-        if kind == "Var":
-            return self.local(number)
-        if kind in ("Op", "Constructor"):
+    def value(self, number: int, depth: int = 0) -> Any:
+        """A number, text, list or dictionary, or the constant or device of an attribute. Raises _NoValueError for what is none."""
+        self.elements += 1
+        if depth > _DEEPEST or self.elements > _MOST:
+            raise _relay.RelayError("the document nests too deeply" if depth > _DEEPEST else "the document's containers are too large")
+        kind, attrs = self.kind(number), self.attrs(number)
+        if not kind:
+            return None
+        if kind == "runtime.String":
             return self.name(number)
-        if kind == "GlobalVar":
-            return self.quoted("@", self.name(number))
-        if kind == "Constant":
-            return self.meta_ref(number)
-        if kind == "Tuple" and not self.operands(number):
-            return "()"
-        return None
+        if kind == "IntImm":
+            found = int(attrs.get("value", 0))
+            return bool(found) if self.text(attrs.get("dtype", "")) == "bool" else self.make(number)
+        if kind == "FloatImm":
+            return float(attrs.get("value", 0))
+        if kind == "Array":
+            return Array(self.value(item, depth + 1) for item in self.items(number))
+        if kind in ("Map", "StrMap"):
+            return Map({key if isinstance(key, str) else self.value(key, depth + 1): self.value(item, depth + 1) for key, item in self.pairs(number)})
+        if kind == "VirtualDevice":
+            from ..runtime.ndarray import Device
 
-    def value(self, root: int) -> str:
-        """Binds an expression and all that it needs to names, in the block that is written; gives its name."""
-        stack = [root]
-        while stack:
-            number = stack[-1]
-            if self.leaf(number) is not None:
-                stack.pop()
-                continue
-            if self.kind(number) == "Let":  # a value of a let: a block of its own
-                stack.pop()
-                self.bind(number, "{", "}", lambda number=number: self.block(number))
-                continue
-            waiting = [child for child in self.operands(number) if self.leaf(child) is None]
-            if waiting:
-                if len(stack) > len(self.nodes):
-                    raise _relay.RelayError("the document has a node that needs itself")
-                stack += reversed(waiting)
-                continue
-            stack.pop()
-            self.node(number)
-        found = self.leaf(root)
-        assert found is not None
-        return found
+            type_, index = int(attrs.get("device_type_int", -1)), int(attrs.get("virtual_device_id", -1))
+            return "" if type_ < 0 else str(Device(type_, max(index, 0)))
+        if kind in ("Constant", "tir.Any", "tir.Var", "tir.SizeVar") or kind in _TERMS:
+            return self.make(number)
+        raise _NoValueError(f"the document holds a {kind}, which is not read")
 
-    def bind(self, number: int, head: str, foot: str, body: Any) -> None:
-        name = self.fresh(str(len(self.names)))
-        self.put(f"{self.quoted('%', name)} = {head}")
-        body()
-        self.put(f"{foot};")
-        self.names[number] = name
+    def module(self, root: int) -> Any:
+        module = _relay.IRModule()
+        for _, data in self.pairs(self.field(root, "type_definitions")):
+            module.add_type(self.make(data))
+        for key, function in self.pairs(self.field(root, "functions")):
+            if self.kind(function) != "Function":
+                raise _relay.RelayError(f"the module holds a {self.kind(function) or 'null'}, and Relay reads functions of Relay alone")
+            module.add_function(key if isinstance(key, str) else self.name(key), self.make(function))
+        at = self.field(root, "attrs")
+        attrs = self.dictionary(at) if at and self.key(at) == "DictAttrs" else {}
+        return module.with_attr(attrs) if attrs else module
 
-    def node(self, number: int) -> None:
-        """Binds a node whose operands have names."""
-        kind = self.kind(number)
-        args = [self.leaf(child) or "" for child in self.operands(number)]
-        if kind == "Function":
-            self.bind(number, "fn " + self.signature(number), "}", lambda: self.block(self.field(number, "body")))
-            return
-        if kind == "If":
-            def branches() -> None:
-                self.block(self.field(number, "true_branch"))
-                self.put("} else {")
-                self.block(self.field(number, "false_branch"))
 
-            self.bind(number, f"if ({args[0]}) {{", "}", branches)
-            return
-        if kind == "Match":
-            complete = str(self.attrs(number).get("complete", "1")) in ("1", "true", "True")
-            self.bind(number, f"match{'' if complete else '?'} ({args[0]}) {{", "}", lambda: self.clauses(number))
-            return
-        if kind == "Call":
-            attrs = self.maybe(number, "attrs")
-            if attrs and self.attrs(attrs):
-                args.append(self.meta_ref(attrs))
-            text = f"{args[0]}({', '.join(args[1:])})"
-        elif kind == "Tuple":
-            text = "(" + ", ".join(args) + ("," if len(args) == 1 else "") + ")"
-        elif kind == "TupleGetItem":
-            text = f"{args[0]}.{int(self.attrs(number).get('index', 0))}"
-        elif kind in ("RefCreate", "RefRead", "RefWrite"):
-            text = {"RefCreate": "ref", "RefRead": "ref_read", "RefWrite": "ref_write"}[kind] + f"({', '.join(args)})"
-        else:
-            raise _relay.RelayError(f"an expression is a {kind or 'null'}, which is not read")
-        name = self.fresh(str(len(self.names)))
-        self.put(f"{self.quoted('%', name)} = {text};")
-        self.names[number] = name
+class _NoValueError(_relay.RelayError):
+    """A node is of a kind that no attribute has here."""
 
-    def clauses(self, number: int) -> None:
-        for clause in self.items(self.field(number, "clauses")):
-            self.put(self.pattern(self.field(clause, "lhs")) + " => {")
-            self.block(self.field(clause, "rhs"))
-            self.put("},")
 
-    def pattern(self, number: int, depth: int = 0) -> str:
-        kind = self.kind(number)
-        if depth > 100:
-            raise _relay.RelayError("a pattern of the document nests too deeply")
-        if kind == "PatternWildcard":
-            return "_"
-        if kind == "PatternVar":
-            return self.local(self.field(number, "var"))
-        if kind in ("PatternConstructor", "PatternTuple"):
-            fields = [self.pattern(each, depth + 1) for each in self.items(self.field(number, "patterns"))]
-            if kind == "PatternTuple":
-                return "(" + ", ".join(fields) + ("," if len(fields) == 1 else "") + ")"
-            return self.name(self.field(number, "constructor")) + (f"({', '.join(fields)})" if fields else "")
-        raise _relay.RelayError(f"a pattern is a {kind or 'null'}, which is not read")
+def read_array(text: Any) -> Any:
+    """An array of its bytes in base 64."""
+    from ..runtime.params import read_array_record
 
-    def block(self, number: int) -> None:
-        """The lines of a block: lets, then its value."""
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise _relay.RelayError("the document nests too deeply")
-        while self.kind(number) == "Let" and number not in self.names:
-            var, value = self.field(number, "var"), self.field(number, "value")
-            note = self.annotation(self.maybe(var, "type_annotation"), ": ")
-            if self.kind(value) == "Function":  # may refer to itself
-                self.put(f"let {self.local(var)}{note} = fn {self.signature(value)}")
-                self.block(self.field(value, "body"))
-                self.put("};")
-            else:
-                found = self.value(value)
-                self.put(f"let {self.local(var)}{note} = {found};")
-            number = self.field(number, "body")
-        self.put(self.value(number))
-        self.depth -= 1
-
-    def signature(self, number: int) -> str:
-        type_params = [self.quoted("", self.name(each)) for each in self.items(self.maybe(number, "type_params"))]
-        params = []
-        for each in self.items(self.field(number, "params")):
-            params.append(self.local(each) + self.annotation(self.maybe(each, "type_annotation"), ": "))
-        params += self.function_attrs(self.maybe(number, "attrs"))
-        result = self.annotation(self.maybe(number, "ret_type"), " -> ")
-        return (f"[{', '.join(type_params)}]" if type_params else "") + f"({', '.join(params)}){result} {{"
-
-    def function_attrs(self, number: int) -> list[str]:
-        if not number or self.kind(number) != "DictAttrs":
-            return []
-        found = []
-        for key, value in self.pairs(self.maybe(number, "__dict__")):
-            key = key if isinstance(key, str) else self.name(key)
-            if self.kind(value) == "IntImm":
-                text = str(int(self.attrs(value).get("value", 0)))
-            elif self.kind(value) == "runtime.String":
-                text = json.dumps(self.name(value), ensure_ascii=False)
-            else:
-                continue  # objects of passes and targets
-            found.append(f"{self.quoted('', key)}={text}")
-        return found
-
-    # ---- Modules ----
-
-    def data_type(self, number: int) -> None:
-        variables = [self.quoted("", self.name(each)) for each in self.items(self.maybe(number, "type_vars"))]
-        self.put(f"type {self.quoted('', self.name(self.field(number, 'header')))}" + (f"[{', '.join(variables)}]" if variables else "") + " {")
-        for constructor in self.items(self.field(number, "constructors")):
-            inputs = [self.type(each) for each in self.items(self.maybe(constructor, "inputs"))]
-            self.put("  " + self.name(constructor) + (f"({', '.join(inputs)})" if inputs else "") + ",")
-        self.put("}")
-
-    def function(self, name: str, number: int) -> None:
-        self.taken.clear()
-        self.names.clear()
-        self.put(f"def {self.quoted('@', name)}{self.signature(number)}")
-        self.block(self.field(number, "body"))
-        self.put("}")
-
-    def program(self, root: int) -> str:
-        self.lines.append('#[version = "0.0.5"]')
-        if self.kind(root) in ("IRModule", "Module"):
-            for _, data in self.pairs(self.maybe(root, "type_definitions")):
-                self.data_type(data)
-            for key, function in self.pairs(self.maybe(root, "functions")):
-                if self.kind(function) != "Function":
-                    raise _relay.RelayError(f"the module holds a {self.kind(function) or 'null'}, and Relay reads functions of Relay alone")
-                self.function(key if isinstance(key, str) else self.name(key), function)
-        elif self.kind(root) == "Function":
-            self.function("main", root)
-        else:
-            raise _relay.RelayError(f"the document holds a {self.kind(root) or 'null'}; modules and functions are read")
-        return "\n".join(self.lines) + "\n" + self.metadata()
+    try:
+        return read_array_record(base64.b64decode(text, validate=True))
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise _relay.RelayError(f"an array of the document is damaged: {error}") from None
 
 
 def read(document: dict[str, Any]) -> Any:
-    """The module or function of a document. Raises RelayError if it holds anything else, or is damaged."""
+    """The object of a document, typed if it was. Raises RelayError if it holds what is not read, or is damaged."""
     try:
         reader = _Document(document)
         root = reader.index(document.get("root"))
-        text = reader.program(root)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        kind = reader.kind(root)
+        if kind in ("IRModule", "Module"):
+            made = reader.module(root)
+        elif kind in _REFERS or kind in ("Op", "GlobalVar", "Constant", "TypeVar", "GlobalTypeVar", "IncompleteType", "PatternWildcard"):
+            made = reader.make(root)
+        else:
+            made = reader.value(root)
+            if made is None:
+                raise _relay.RelayError("the document holds a null")
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise _relay.RelayError(f"the document is damaged: {error}") from None
-    module = _relay.parse(text, "json")
-    return module if reader.kind(root) in ("IRModule", "Module") else module["main"]
+    return _typed(made) if reader.is_typed else made
+
+
+def _typed(made: Any) -> Any:
+    """The same with types, where it has any: a document of TVM's may have what is ill-typed here."""
+    infer = _relay.transform.create("InferType")
+    try:
+        if isinstance(made, _relay.IRModule):
+            return infer(made)
+        if isinstance(made, _relay.Function) and not _core.free_vars(made):
+            return infer(_relay.IRModule({"main": made}))["main"]
+    except _relay.RelayError:
+        pass
+    return made

@@ -134,12 +134,17 @@ def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
 
 
 # The answer of `relay` itself: the type that is written.
-_written_result = _relay.Function.ret_type
+_result_of = _relay.Function.ret_type
+
+
+def written_result(function: _relay.Function) -> Any:
+    """The result type that is written at a function; None where none is."""
+    return _result_of.__get__(function)
 
 
 def _result_type(self: _relay.Function) -> Any:
     """The type of the result: the one that is written, else the one that inference found; None before."""
-    written = _written_result.__get__(self)
+    written = written_result(self)
     if written is not None:
         return written
     try:
@@ -149,12 +154,17 @@ def _result_type(self: _relay.Function) -> Any:
     return found.ret_type if isinstance(found, _relay.FuncType) else None
 
 
-_written_annotation = _relay.Var.type_annotation
+_annotation_of = _relay.Var.type_annotation
+
+
+def written_annotation(var: _relay.Var) -> Any:
+    """The type that is written at a variable; None where none is."""
+    return _annotation_of.__get__(var)
 
 
 def _annotation(self: _relay.Var) -> Any:
     """The type that is written at the variable, else the one that inference found, where all of it is known; None before."""
-    written = _written_annotation.__get__(self)
+    written = written_annotation(self)
     if written is not None:
         return written
     try:
@@ -170,7 +180,7 @@ class _ResultTypes(_relay.ExprMutator):
     def visit_function(self, fn: _relay.Function) -> Expr:
         made = super().visit_function(fn)
         found = _result_type(fn)
-        if found is None or not isinstance(made, _relay.Function) or _written_result.__get__(made) is not None:
+        if found is None or not isinstance(made, _relay.Function) or written_result(made) is not None:
             return made
         return _relay.Function(
             made.params, made.body, found, made.type_params, made.attrs or None, made.span, type_constraints=made.type_constraints

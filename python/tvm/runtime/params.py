@@ -108,6 +108,11 @@ def _read_array(reader: _Reader) -> NDArray:
     return array(np.frombuffer(reader.take(size), dtype).reshape(shape))
 
 
+def read_array_record(data: bytes) -> NDArray:
+    """An array from the bytes that `array_record` gives. Raises RelayError for what is damaged."""
+    return _read_array(_Reader(data))
+
+
 def save_param_dict_to_file(params: Mapping[str, Any], path: str) -> None:
     """Writes a `.params` file."""
     with open(path, "wb") as stream:

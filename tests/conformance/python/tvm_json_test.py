@@ -235,3 +235,150 @@ def test_damaged_documents_are_errors():
             tvm.ir.load_json("".join(text))
         except tvm.TVMError:
             pass
+
+
+def written(node):
+    return json.loads(tvm.ir.save_json(node))
+
+
+def test_the_layout_of_a_call():
+    x = relay.var("x", shape=(3, 4))
+    document = written(relay.nn.conv2d(x, x, channels=2, padding=(1, 1)))
+    nodes = document["nodes"]
+    assert document["attrs"] == {"tvm_version": "0.14.0"} and nodes[0] == {"type_key": ""} and document["b64ndarrays"] == []
+    call = nodes[document["root"]]
+    assert call["type_key"] == "relay.Call" and set(call["attrs"]) == {"_checked_type_", "args", "attrs", "op", "span", "type_args", "virtual_device_"}
+    assert nodes[int(call["attrs"]["op"])] == {"type_key": "Op", "repr_str": "nn.conv2d"}
+    args = nodes[int(call["attrs"]["args"])]
+    assert args["type_key"] == "Array" and len(args["data"]) == 2 and args["data"][0] == args["data"][1]
+    var = nodes[args["data"][0]]
+    name = nodes[int(nodes[int(var["attrs"]["vid"])]["attrs"]["name_hint"])]
+    assert var["type_key"] == "relay.Var" and name == {"type_key": "runtime.String", "repr_str": "x"}
+    attrs = nodes[int(call["attrs"]["attrs"])]
+    assert attrs["type_key"] == "relay.attrs.Conv2DAttrs" and attrs["attrs"]["groups"] == "1" and attrs["attrs"]["kernel_size"] == "0"
+    assert nodes[int(attrs["attrs"]["channels"])] == {"type_key": "IntImm", "attrs": {"dtype": "int32", "span": "0", "value": "2"}}
+    assert [nodes[at]["attrs"]["value"] for at in nodes[int(attrs["attrs"]["padding"])]["data"]] == ["1"] * 4
+    tensor = nodes[int(var["attrs"]["type_annotation"])]
+    assert tensor["type_key"] == "relay.TensorType" and tensor["attrs"]["dtype"] == "float32"
+    assert [nodes[at]["attrs"]["value"] for at in nodes[int(tensor["attrs"]["shape"])]["data"]] == ["3", "4"]
+
+
+PROGRAMS = {
+    "shared into a closure": "def @main(%x: float32) { %0 = exp(%x); let %f = fn (%y: float32) { add(%0, %y) }; (%f(%x), %0) }",
+    "shared by branches": "def @main(%x: float32, %b: bool) { %0 = exp(%x); (if (%b) { add(%0, %0) } else { %0 }, if (%b) { %x } else { %0 }) }",
+    "recursion of a let": "def @main(%n: int32) { let %f = fn (%k: int32) -> int32 { if (equal(%k, 0)) { 0 } else { %f(subtract(%k, 1)) } }; %f(%n) }",
+    "references": "def @main(%x: float32) { let %r = ref(%x); let %_ = ref_write(%r, exp(%x)); ref_read(%r) }",
+    "data types": "type L[A] { C(A, L[A]), N } def @f[A](%l: L[A]) -> int32 { match? (%l) { C(_, %t) => add(1, @f(%t)), N => 0 } } def @main(%x: float32) { @f(C(%x, N)) }",
+    "open extents": "def @main(%x: Tensor[(2, ?), float16], %y: Tensor[(?, ?), int8]) { (%x, %y) }",
+    "attributes": 'def @main(%x: Tensor[(4, 4), float32], a=1, b="two", c=[1, 2], d=1.5) { %0 = split(%x, indices_or_sections=[1, 3]); (clip(%0.1, a_min=-1f, a_max=2f), full(0f, shape=[2], dtype="int8")) }',
+    "a kernel": "def @main(%x: Tensor[(4), float32]) { %0 = fn (%p: Tensor[(4), float32], Primitive=1) { exp(%p) }; %0(%x) }",
+    "constants": "def @main() { (1f16, True, 3i64, 2u8, (1, 2)) }",
+    "several functions": "def @b(%x: float32) -> float32 { @main(%x) } def @main(%x: float32) -> float32 { @b(%x) }",
+    "named places": 'def @main(%"a.b": float32) { %"a.b" }',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_what_is_written_is_read(text):
+    for mod in (relay.fromtext('#[version = "0.0.5"]\n' + text), tvm.IRModule(__import__("relay").parse('#[version = "0.0.5"]\n' + text).functions)):
+        if "type L" in text and not mod.type_definitions:
+            continue
+        again = tvm.ir.load_json(tvm.ir.save_json(mod))
+        tvm.ir.assert_structural_equal(again, mod)
+        assert again.astext() == mod.astext()
+        if "L[" not in text and "@b" not in text:
+            tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(mod["main"])), mod["main"])
+    assert "nodes" in written(relay.fromtext('#[version = "0.0.5"]\n' + text))
+
+
+def test_the_prelude_is_laid_out_as_tvm_does():
+    mod = tvm.IRModule()
+    relay.Prelude(mod)
+    mod = relay.transform.InferType()(mod)
+    assert "nodes" in written(mod)
+    tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(mod)), mod)
+
+
+def test_parts_types_and_containers_are_read_again():
+    x = relay.var("x", shape=(2,))
+    a, n = relay.TypeVar("a"), tvm.te.var("n")
+    for node in (x, relay.exp(x), relay.Let(x, relay.const(1.0), x), a, relay.FuncType([a], relay.TupleType([a, relay.TensorType((n, 3 * n + 1), "int8")]), [a]),
+                 relay.RefType(relay.TensorType(())), relay.op.get("exp"), relay.GlobalVar("g"), relay.GlobalVar("g")(x)):  # fmt: skip
+        assert "nodes" in written(node), node
+        again = tvm.ir.load_json(tvm.ir.save_json(node))
+        if not isinstance(node, relay.GlobalVar) and not isinstance(node, relay.Call):
+            tvm.ir.assert_structural_equal(again, node, map_free_vars=True)
+        assert type(again) is type(node)
+    values = tvm.runtime.convert({"a": [1, 2.5, "three", True, None], "b": {"c": 1 << 40}})
+    assert tvm.ir.load_json(tvm.ir.save_json(values)) == values and written(values)["nodes"][-1]["type_key"] == "Map"
+    assert tvm.ir.load_json(tvm.ir.save_json(tvm.ir.Range(2, 10))) == tvm.ir.Range(2, 10) == tvm.ir.Range.from_min_extent(2, 8)
+    assert tvm.ir.load_json(tvm.ir.save_json(tvm.tir.IntImm("int32", 4))).dtype == "int32"
+
+
+def test_extents_with_names_are_one_where_they_were():
+    n, other = tvm.te.var("n"), tvm.te.var("n")
+    x, y = relay.var("x", shape=(n, 2 * n + 1)), relay.var("y", shape=(n // 2, n % 3, other, relay.Any()))
+    function = relay.Function([x, y], relay.Tuple([x, y]))
+    assert "nodes" in written(function)
+    again = tvm.ir.load_json(tvm.ir.save_json(function))
+    (a, b), (c, d, e, _) = (param.type_annotation.shape for param in again.params)
+    assert b == 2 * a + 1 and c == a // 2 and d == a % 3 and e != a and e.name == "n"
+
+
+def test_places_and_module_attributes_are_kept():
+    place = relay.Span(relay.SourceName("net.py"), 3, 4, 5, 6)
+    again = tvm.ir.load_json(tvm.ir.save_json(relay.Var("q", span=place)))
+    assert again.span.source_name.name == "net.py" and (again.span.line, again.span.end_line, again.span.column, again.span.end_column) == (3, 4, 5, 6)
+    mod = relay.fromtext('#[version = "0.0.5"] def @main(%x: float32) { %x }').with_attr({"note": "n", "level": 3})
+    attrs = tvm.ir.load_json(tvm.ir.save_json(mod)).attrs
+    assert attrs["note"] == "n" and attrs["level"] == 3
+
+
+def test_deep_programs_are_written_and_read_on_stacks_of_their_own():
+    x = relay.var("x", shape=(2,))
+    chain, nested = x, x
+    for _ in range(20000):
+        chain = relay.negative(chain)
+    for _ in range(5000):
+        nested = relay.Function([], nested)
+    for body in (chain, nested):
+        again = tvm.ir.load_json(tvm.ir.save_json(relay.Function([x], body)))
+        tvm.ir.assert_structural_equal(again, relay.Function([x], body))
+
+
+def test_what_the_layout_has_no_place_for_is_kept_all_the_same():
+    mod = relay.fromtext('#[version = "0.0.5"] def @main(%x: Tensor[(2), bfloat16]) { add(%x, cast(1f, dtype="bfloat16")) }')
+    mod = relay.transform.FoldConstant()(mod)
+    tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(mod)), mod)
+    named = relay.fromtext('#[version = "0.0.5"] def @main(%x: Tensor[(n, m), int8], %y: Tensor[(n * 2 + 1, max(n, m)), int8]) { (%x, %y) }')
+    assert tvm.ir.load_json(tvm.ir.save_json(named)).astext() == named.astext()
+    polymorphic = relay.fromtext('#[version = "0.0.5"] def @main(%x) { exp(%x) }')
+    tvm.ir.assert_structural_equal(tvm.ir.load_json(tvm.ir.save_json(polymorphic)), polymorphic)
+
+
+def test_documents_that_would_grow_beyond_bounds():
+    w = Writer()
+    last = w.list()
+    for _ in range(60):
+        last = w.list(last, last)
+    with pytest.raises(tvm.TVMError, match="containers are too large"):
+        tvm.ir.load_json(w.document(last))
+    w = Writer()
+    last = w.tensor((2,))
+    for _ in range(60):
+        last = w.node("TupleType", {"fields": w.list(last, last)})
+    with pytest.raises(tvm.TVMError, match="a type is larger than 1048576 parts"):
+        tvm.ir.load_json(w.document(last))
+    w = Writer()
+    last = w.list()
+    for _ in range(200):
+        last = w.list(last)
+    with pytest.raises(tvm.TVMError, match="nests too deeply"):
+        tvm.ir.load_json(w.document(last))
+    with pytest.raises(tvm.TVMError, match="no operator has attributes relay.attrs.NoneAttrs"):
+        w = Writer()
+        x = w.var("x")
+        tvm.ir.load_json(w.document(w.call("exp", x, attrs=w.node("relay.attrs.NoneAttrs", {"a": 1}))))
+    with pytest.raises(tvm.TVMError, match="the document has no array 7"):
+        w = Writer()
+        tvm.ir.load_json(w.document(w.expr("Constant", data=7)))
