@@ -77,9 +77,13 @@ void add_target_option(CLI::App& command, NativeOptions& options) {
           "of a name that ends in .json describes a processor with the sizes of its caches, as "
           "`relay "
           "machine --format json` prints it.")
-      ->check([known = CLI::IsMember(targets)](const std::string& name) {
-        return name.ends_with(".json") ? std::string() : known(name);
-      });
+      ->check(CLI::IsMember(targets) | CLI::Validator(
+                                           [](std::string& name) -> std::string {
+                                             return name.ends_with(".json")
+                                                        ? ""
+                                                        : name + " is no FILE.json";
+                                           },
+                                           "FILE.json"));
 }
 
 void add_level_option(CLI::App& command, NativeOptions& options) {
