@@ -56,6 +56,17 @@ Ran evaluated(const Module& module, const Arguments& arguments) {
   });
 }
 
+// The arguments with the values that the program gets of them: a pass may leave the type of a
+// parameter open, and another one would be made up then.
+Arguments same_arguments(const Module& module, const Arguments& arguments) {
+  const std::optional<std::vector<Value>> values = arguments_for(module, arguments);
+  if (!values) return arguments;
+  Arguments same = arguments;
+  const auto& params = module.function(arguments.entry)->params();
+  for (size_t i = 0; i < params.size(); ++i) same.given[params[i]->name().str()] = (*values)[i];
+  return same;
+}
+
 // Compares the result of a changed program with that of the original.
 Outcome compare_results(const Ran& wanted, Module after, const Comparison& comparison,
                         const Arguments& arguments) {
@@ -121,14 +132,16 @@ Outcome check_passes(const Module& module, const PassCheck& check, const Argumen
     if (!as_before) return {};
     after = std::move(*as_before);
   }
-  return compare_results(evaluated(module, arguments), std::move(after), comparison, arguments);
+  return compare_results(evaluated(module, arguments), std::move(after), comparison,
+                         same_arguments(module, arguments));
 }
 
 Outcome compare_runs(const Module& before, const Module& after, const Comparison& comparison,
                      const Arguments& arguments) {
   Module given = Draft(before).apply();
   infer_types_or_throw(given);
-  return compare_results(evaluated(given, arguments), Draft(after).apply(), comparison, arguments);
+  return compare_results(evaluated(given, arguments), Draft(after).apply(), comparison,
+                         same_arguments(given, arguments));
 }
 
 Outcome check_evaluation(const Module& module, const Arguments& arguments) {

@@ -213,7 +213,10 @@ RELAY_REGISTER_PASS({
      "also "
      "chooses one for each by data (calibrate_mode kl_divergence, percentile, max), which a "
      "command "
-     "line does not have."},
+     "line does not have.",
+     {},
+     false,
+     PassInfo::Signature::kOther},
     {kInputBits, kWeightBits, kInputDType, kWeightDType, kSkipDense, kSkipConv, kGlobalScale,
      kWeightScale, kSimulation},
     [](const PassInfo& info, const PassOptions& options) {
