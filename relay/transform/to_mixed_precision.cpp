@@ -189,8 +189,27 @@ class Narrower final : public Rewriter {
       if (!*known)
         *known = precision_rule(
             OpCall(called_op(&call), call.attrs(), std::move(types), TypeRef(call.type())));
+      if (*known && !takes_narrow(call)) *known = PrecisionRule::kNever;
     }
     return *known;
+  }
+  // False if the operator's signature asks for the wide dtype somewhere, as quantisation does.
+  bool takes_narrow(const Call& call) const {
+    auto narrow = [&](const Type* type) {
+      return with_floats(TypeRef(type), kFloat32, options_.narrow);
+    };
+    std::vector<TypeRef> types;
+    for (const ExprRef& arg : call.args()) types.push_back(narrow(arg->type()));
+    try {
+      check_signature(*called_op(&call), types);
+    } catch (const Error&) {
+      return false;
+    }
+    const std::vector<OpOutput>& outputs = called_op(&call)->outputs();
+    return std::all_of(outputs.begin(), outputs.end(), [&](const OpOutput& output) {
+      return output.spec.variable() != 0 || !output.spec.is_tensor() ||
+             output.spec.dtypes().contains(options_.narrow);
+    });
   }
   // The attribute that says what sums are kept in.
   static Name sum_dtype() { return Name("out_dtype"); }
