@@ -11,6 +11,7 @@
 #include <relay/transform/cps.h>
 #include <relay/transform/first_order.h>
 #include <relay/transform/fusion.h>
+#include <relay/transform/gradient/gradient.h>
 #include <relay/transform/literals.h>
 
 namespace relay {
@@ -77,15 +78,40 @@ class FieldCheck {
   std::unordered_map<const Constructor*, Field> fields_;
 };
 
+// Those of `names` that are in this style already: they have its form, and so have all that mention
+// them. Others have the form by chance, as a function that applies its argument has: it is called
+// and returns.
+std::unordered_set<Name> in_this_style(const Module& module, const std::vector<Name>& names) {
+  std::unordered_set<Name> found;
+  std::vector<Name> others;
+  for (const Name& name : names) {
+    const Function& function = *module.function(name);
+    if (!called_directly(function) && is_cps(function)) {
+      found.insert(name);
+    } else {
+      others.push_back(name);
+    }
+  }
+  const CallGraph graph(module);
+  while (!others.empty() && !found.empty()) {
+    const Name caller = others.back();
+    others.pop_back();
+    for (const Name& callee : graph.callees(caller))
+      if (found.erase(callee) > 0) others.push_back(callee);
+  }
+  return found;
+}
+
 // Those of `names` that are to be in this style, typed again after what to_cps needs.
 class CpsModule {
  public:
-  CpsModule(Module module, const std::vector<Name>& names) : bound_(std::move(module)) {
+  CpsModule(Module module, const std::vector<Name>& names)
+      : bound_(std::move(module)), already_(in_this_style(bound_, names)) {
     const FieldCheck fields(bound_);
     const Program program(bound_);
     for (const Name& name : names) {
       const Function& function = *bound_.function(name);
-      if (called_directly(function) || is_cps(function)) continue;
+      if (called_directly(function) || already_.count(name) > 0) continue;
       fields.check(function);
       converted_.push_back(name);
       bound_.update_function(name, before_cps(program, FunctionRef(&function)));
@@ -94,26 +120,28 @@ class CpsModule {
     bound_ = resolve_literals(bound_);
   }
   const std::vector<Name>& converted() const { return converted_; }
+  bool is_already(const Name& name) const { return already_.count(name) > 0; }
   FunctionRef convert(const Name& name, const Renamed& renamed) const {
     return to_cps(FunctionRef(bound_.function(name)), renamed, bound_);
   }
 
  private:
   Module bound_;
+  std::unordered_set<Name> already_;
   std::vector<Name> converted_;
 };
 
 }  // namespace
 
-Module module_to_cps(const Module& module) {
+Module module_to_cps(const Module& given) {
+  // A gradient is of a function that returns.
+  const Module module = expand_gradients(given);
   std::vector<Name> names;
   for (const auto& entry : module.functions()) names.push_back(entry.name);
   CpsModule bound(module, names);
   std::unordered_set<Name> converted(bound.converted().begin(), bound.converted().end());
   auto renamed = [&](const Name& name) {
-    const Function* function = module.function(name);
-    const bool now = converted.count(name) > 0 || (function != nullptr && is_cps(*function));
-    return now ? name : Name();
+    return converted.count(name) > 0 || bound.is_already(name) ? name : Name();
   };
   Module result = module;
   for (const Name& name : bound.converted())

@@ -17,6 +17,7 @@
 #include <relay/transform/first_order.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/monomorphic.h>
+#include <relay/transform/gradient/gradient.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
@@ -332,7 +333,7 @@ Module defunctionalize(const Module& given, const PassContext& context) {
     types.emplace_back(param->type());
   }
   // Every function has one closed type, and no literal shares a node with what is around it.
-  Module special = specialize(module, entry->name, types);
+  Module special = expand_gradients(specialize(module, entry->name, types));
   special = monomorphic(without_polymorphic_lets(std::move(special)), entry->name);
   special = (*create_pass(Effects(special).any() ? "ToANormalForm" : "ToBasicBlockNormalForm"))(
       special, context);
