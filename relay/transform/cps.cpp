@@ -12,6 +12,7 @@
 #include <relay/program/lets.h>
 #include <relay/support/error.h>
 #include <relay/transform/bind_nodes.h>
+#include <relay/transform/declared_params.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/literals.h>
 
@@ -316,45 +317,8 @@ FunctionRef before_cps(const Program& program, const FunctionRef& function) {
   });
 }
 
-namespace {
-
-// A program that always fails may have negative extents, which cannot be written.
-bool has_negative(const Type* type) {
-  bool negative = false;
-  for_each_dim(type, [&](Dim dim) { negative = negative || (dim.is_int() && dim.as_int() < 0); });
-  for_each_part(*type, [&](const Type* part) { negative = negative || has_negative(part); });
-  return negative;
-}
-
-// True if the type can be written in the function: it mentions no variables but the function's.
-bool is_declarable(const Type* type, const Function& function) {
-  if (type == nullptr || type->has_incomplete() || has_negative(type)) return false;
-  for (const TypeVarRef& var : free_type_vars(TypeRef(type))) {
-    const auto& own = function.type_params();
-    if (std::find(own.begin(), own.end(), var) == own.end()) return false;
-  }
-  return true;
-}
-
-// Parameters with the types that were inferred, where these are closed: functions that call each
-// other need not have one answer then.
-FunctionRef with_declared_params(const FunctionRef& function) {
-  std::vector<VarRef> params = function->params();
-  std::unordered_map<const Var*, ExprRef> declared;
-  for (VarRef& param : params) {
-    if (param->annotation() || !is_declarable(param->type(), *function)) continue;
-    VarRef fresh = make_var(param->name(), TypeRef(param->type()), param->span());
-    fresh->set_type(TypeRef(param->type()));
-    declared[param.get()] = fresh;
-    param = fresh;
-  }
-  if (declared.empty()) return function;
-  return with_body(function, std::move(params), substitute(function->body(), declared));
-}
-
-}  // namespace
-
 FunctionRef to_cps(const FunctionRef& given, const Renamed& renamed, const Module& module) {
+  // Functions that call each other need not have one answer then.
   FunctionRef function = with_declared_params(given);
   TypeRef result = function->ret_type();
   const auto* type = given->type() == nullptr ? nullptr : given->type()->as<FuncType>();

@@ -10,6 +10,7 @@
 #include <relay/infer/infer.h>
 #include <relay/support/error.h>
 #include <relay/support/stop.h>
+#include <relay/transform/declared_params.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/pass_program.h>
 #include <relay/transform/pass_report.h>
@@ -40,7 +41,7 @@ Module establish(ProgramState state, const Module& module) {
   if (state == ProgramState::kTyped) {
     Module typed = module;
     infer_types_or_throw(typed);
-    return resolve_literals(typed);
+    return with_declared_params(resolve_literals(typed));
   }
   return (*create_pass(pass_that_establishes(state)))(module);
 }

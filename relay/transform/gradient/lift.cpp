@@ -1,6 +1,7 @@
 #include <relay/transform/gradient/lift.h>
 
 #include <algorithm>
+#include <map>
 
 #include <relay/ir/result_names.h>
 #include <relay/op/op.h>
@@ -237,7 +238,7 @@ class FunctionLifter {
   FunctionRef lift_function(uint32_t id) {
     const auto& function = static_cast<const Function&>(*regions_->expr(id));
     if (function.attrs()) {
-      for (const char* mark : {"Primitive", "Compiler", "Extern"}) {
+      for (const char* mark : {"Compiler", "Extern"}) {
         if (!dict_attr(function.attrs(), mark).is_none())
           throw Error(std::string("a function marked ") + mark + " has no gradient",
                       function.span());
@@ -257,7 +258,16 @@ class FunctionLifter {
     const TypeRef result =
         declared(type == nullptr ? nullptr : type->result().get(), function.ret_type());
     return make_function(std::move(params), std::move(body), result, function.type_params(), {},
-                         without_result_names(function.attrs()), function.span());
+                         lifted_attrs(function.attrs()), function.span());
+  }
+
+  // A kernel's gradient is that of its body, and no kernel: it saves what the way back needs.
+  static AttrsRef lifted_attrs(const AttrsRef& attrs) {
+    AttrsRef kept = without_result_names(attrs);
+    if (dict_attr(kept, "Primitive").is_none()) return kept;
+    std::map<Name, AttrValue> values = kept->as<DictAttrs>().values;
+    values.erase(Name("Primitive"));
+    return values.empty() ? AttrsRef() : make_dict_attrs(std::move(values));
   }
 
   // A node that is no operator on tensors: the same on lifted values.

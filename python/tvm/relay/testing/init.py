@@ -65,18 +65,9 @@ class Constant(Initializer):
         arr[...] = 1.0 / arr.size
 
 
-def _with_declared_params(mod: IRModule) -> IRModule:
-    """Parameters state the types that were inferred, which would be open where a pass removes the operator that they follow from."""
-    main = mod["main"]
-    declared = {param: _relay.Var(param.name_hint, param.checked_type) for param in main.params}
-    body = _relay.bind(main.body, declared)
-    mod["main"] = Function(list(declared.values()), body, main.ret_type, main.type_params, main.attrs)
-    return _relay.transform.create("InferType")(mod)
-
-
 def create_workload(net: Function, initializer: Initializer | None = None, seed: int = 0) -> tuple[IRModule, dict[str, Any]]:
     """A typed module of a network, and values for all its parameters but `data`."""
-    mod = _with_declared_params(_relay.transform.create("InferType")(module_of(net)))
+    mod = _relay.transform.create("InferType")(module_of(net))
     begin = initializer or Xavier()
     np.random.seed(seed)
     params = {}
