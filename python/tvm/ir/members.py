@@ -17,7 +17,6 @@ from relay.expr import annotated_text
 from .._absent import missing_property
 from ..runtime.object import make_objects
 from .type_args import type_args, written_type_args
-from .typed_text import typed_text
 
 
 def _same_term(self: Dim, other: Any) -> bool:
@@ -242,16 +241,8 @@ def _astext(self: Expr, show_meta_data: bool = True, annotate: Any = None, *, sh
     """Program text behind the version of its format, with types as comments where they are known, as TVM writes them. `annotate`: a
     function of a node whose text stands behind the node in their place; a bool in its place is `show_types`, as relay's own method has it."""
     if annotate is None or isinstance(annotate, bool):
-        return _versioned(typed_text(lambda types: _core.print_expr(self, show_meta_data, types), show_types if annotate is None else annotate))
+        return _versioned(_core.print_expr(self, show_meta_data, show_types if annotate is None else annotate))
     return _versioned(annotated_text(self, annotate, show_meta_data))
-
-
-_raw_expr_text = Expr.__repr__
-
-
-def _expr_text(self: Expr) -> str:
-    """Program text without version, with types as comments where they are known."""
-    return typed_text(lambda types: _raw_expr_text(self) if types else _core.print_expr(self, False, False))
 
 
 _raw_module_astext = IRModule.astext
@@ -261,7 +252,7 @@ def _module_astext(self: IRModule, show_meta_data: bool = True, annotate: Any = 
     """Program text, with types as comments where they are known, as TVM writes them. `annotate`: a function of a node of a function whose
     text stands behind the node in their place; a bool in its place is `show_types`, as relay's own method has it."""
     if annotate is None or isinstance(annotate, bool):
-        return typed_text(lambda types: _raw_module_astext(self, show_meta_data, types), show_types if annotate is None else annotate)
+        return _raw_module_astext(self, show_meta_data, show_types if annotate is None else annotate)
     return annotated_text(self, annotate, show_meta_data)
 
 
@@ -383,7 +374,6 @@ def install() -> None:
     setattr(_relay.Var, "type_annotation", property(_annotation))
     setattr(_relay.Call, "type_args", property(type_args))
     setattr(Expr, "astext", _astext)
-    setattr(Expr, "__repr__", _expr_text)
     setattr(IRModule, "astext", _module_astext)
     setattr(IRModule, "__str__", _module_astext)
     for cls in (Type, _relay.TypeData, _relay.Pattern, _relay.Clause, Attrs):
