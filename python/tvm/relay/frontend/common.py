@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ __all__ = [
     "get_relay_op", "gru_cell", "infer_channels", "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "lstm_cell", "new_var", "rnn_cell",
     "set_span", "shape_of", "to_int_list", "try_infer_value", "try_resolve_var_to_const", "unbind",
 ]  # fmt: skip
+
+logger = logging.getLogger("Common")
 
 
 class ExprTable:
