@@ -133,6 +133,8 @@ void* take_small(size_t size) {
   Node* block = own.lists[number];
   if (block == nullptr) return nullptr;
   own.lists[number] = block->next;
+  // Blocks were given back long ago, if there are many: the next one is fetched in the meantime.
+  __builtin_prefetch(block->next, 1);
   own.bytes -= number * kStep;
   return block;
 }
