@@ -62,13 +62,14 @@ std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& n
 }
 
 std::span<const Rewrite> all_rewrites() {
-  static constexpr std::array<Rewrite, 8> kRewrites{{
+  static constexpr std::array<Rewrite, 9> kRewrites{{
       {"drop_outputs", "Works do not compute what nothing reads.", drop_outputs},
       {"prepare_constants", "What depends on constants alone is computed once.", prepare_constants},
       {"join_products", "Products that run block by block, one after the other, are one work.",
        join_products},
       {"split_outputs", "Results that have nothing in common are works of their own.",
        split_outputs},
+      {"join_rows", "Works over rows that stay in a cache go through memory once.", join_rows},
       {"join_points", "Works over the same points go through memory once.", join_points},
       {"winograd", "Convolutions take fewer multiplications, in tiles.", winograd},
       {"pack_operands", "Constant operands of products lie as kernels read them.", pack_operands},

@@ -41,6 +41,8 @@ struct RewriteOptions {
   FormOf winograd_form = {};  // none: no convolution is computed in tiles
   /// True if kernels run a computation with two products block by block; none: works stay apart.
   std::function<bool(const te::Computation&)> runs_in_blocks = {};
+  /// True if one kernel runs a computation row by row; none: works stay apart.
+  std::function<bool(const te::Computation&)> runs_by_rows = {};
   /// Operators that works may have which rewrites join, as `relay.FuseOps.max_depth`.
   size_t most_operators = SIZE_MAX;
   int threads = 0;  // that look at works side by side; 0: one for each core
@@ -113,6 +115,9 @@ bool prepare_constants(Rewriting& program);
 bool join_products(Rewriting& program);
 /// Makes works of results that have nothing in common (rewrites/split_outputs.cpp).
 bool split_outputs(Rewriting& program);
+/// Makes one work of works that go through the same rows, where one kernel keeps a row near
+/// (rewrites/join_rows.cpp).
+bool join_rows(Rewriting& program);
 /// Makes one work of works that compute point by point over the same points
 /// (rewrites/join_points.cpp).
 bool join_points(Rewriting& program);

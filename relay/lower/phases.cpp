@@ -161,9 +161,9 @@ class Phases {
     return false;
   }
 
-  /// True if neighbouring lanes read elements that are far apart, which are loaded one by one. Loads
-  /// under a condition that may leave the tensor have masks: those may be two apart, since each
-  /// result takes as many loads.
+  /// True if neighbouring lanes read elements that are far apart, which are loaded one by one.
+  /// Loads under a condition that may leave the tensor have masks: those may be two apart, since
+  /// each result takes as many loads.
   bool reads_apart(const ScalarRef& value, const Axis& lane, int lanes) {
     constexpr int64_t kNear = 8, kNearWithMasks = 2;
     std::vector<ScalarRef> arms;

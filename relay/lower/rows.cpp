@@ -205,9 +205,10 @@ std::optional<DraftKernel> lower_long_window(const Job& job, Space& space, const
 
 // ---- The loops around a row ---------------------------------------------------------------------
 
-/// The axis of the rows along which a large tensor's short lines are neighbours, if the innermost of
-/// the loops around lines jumps from page to page of it: a permutation of weights, say. By itself
-/// such a loop takes a piece of a line of the cache here and there, and comes back when it is gone.
+/// The axis of the rows along which a large tensor's short lines are neighbours, if the innermost
+/// of the loops around lines jumps from page to page of it: a permutation of weights, say. By
+/// itself such a loop takes a piece of a line of the cache here and there, and comes back when it
+/// is gone.
 std::optional<size_t> neighbour_axis(const Space& space, size_t along, int64_t second_bytes) {
   constexpr int64_t kShort = 256, kNear = 256, kFar = 1024;  // bytes
   const std::vector<Axis>& rows = space.group.rows;

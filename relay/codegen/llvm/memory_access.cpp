@@ -154,8 +154,8 @@ LaneValue MemoryAccess::load(const LaneValue& offset, llvm::Value* uniform_valid
     llvm::Value* first = b.CreateAdd(offset.base, frame_.int64(1 - int64_t{lanes_}));
     llvm::Value* reversed = mask == nullptr ? nullptr : b.CreateVectorReverse(mask);
     value = b.CreateVectorReverse(contiguous(first, reversed, valid == nullptr ? nullptr : fill));
-  } else if (const auto place = mask == nullptr && step ? place_in_block(offset.base, *step)
-                                                        : std::nullopt) {
+  } else if (const auto place =
+                 mask == nullptr && step ? place_in_block(offset.base, *step) : std::nullopt) {
     value = taken_apart(offset.base, static_cast<unsigned>(*step), *place);
   } else if (step && *step >= 2 && *step <= 4 && *step <= lanes_ &&
              (mask == nullptr || has_masks)) {
@@ -275,8 +275,8 @@ llvm::Value* MemoryAccess::strided(llvm::Value* base, unsigned step, llvm::Value
   return emitter_.from_memory(joined, dtype_);
 }
 
-/// Where each lane's element is in its block of `step` elements, if that is known and all blocks lie
-/// inside of the buffer.
+/// Where each lane's element is in its block of `step` elements, if that is known and all blocks
+/// lie inside of the buffer.
 std::optional<unsigned> MemoryAccess::place_in_block(llvm::Value* base, int64_t step) const {
   if (step < 4 || step > int64_t{lanes_} || !std::has_single_bit(static_cast<uint64_t>(step)))
     return std::nullopt;

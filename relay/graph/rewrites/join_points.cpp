@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include <relay/graph/join_nodes.h>
 #include <relay/graph/rewrite.h>
+#include <relay/graph/units.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::graph {
@@ -17,8 +17,6 @@ constexpr size_t kMostTensors = 16;
 constexpr size_t kMostSteps = 400;
 /// So few elements take no longer than the call of a kernel.
 constexpr int64_t kFewPoints = 2048;
-/// Units that a search for a way between two may look at.
-constexpr size_t kMostSeen = 4096;
 
 /// Extents without those of 1, which have no say in the order of elements.
 std::vector<Dim> points_of(std::span<const Dim> dims) {
@@ -119,31 +117,28 @@ class PointFactFinder {
   PointFacts facts_;
 };
 
-/// Joins nodes of one graph. A unit is a node, or several that will be one.
+/// Joins nodes of one graph.
 class PointJoiner {
  public:
   PointJoiner(Graph& graph, NodeJoiner& joiner, std::map<WorkRef, PointFacts>& facts,
               size_t most_operators)
-      : graph_(graph), joiner_(joiner), facts_(facts), most_operators_(most_operators) {}
+      : graph_(graph),
+        joiner_(joiner),
+        facts_(facts),
+        most_operators_(most_operators),
+        units_(graph) {}
 
   bool run() {
     const size_t count = graph_.nodes.size();
-    producer_.assign(graph_.tensors.size(), kNone);
+    whole_.assign(count, false);
     for (size_t i = 0; i < count; ++i)
-      for (uint32_t output : graph_.nodes[i].outputs) producer_[output] = i;
-    for (size_t i = 0; i < count; ++i) units_.push_back({i});
-    for (size_t i = 0; i < count; ++i) unit_of_.push_back(i);
-    seen_.assign(count, 0);
+      if (joins(i)) follow_product(i);
     for (size_t i = 0; i < count; ++i)
       if (joins(i)) join_unit(i);
-    const bool changed =
-        std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit.size() > 1; });
-    if (changed) write();
-    return changed;
+    return units_.write(joiner_);
   }
 
  private:
-  static constexpr size_t kNone = SIZE_MAX;
   struct Place {  // what nodes of one unit have in common
     std::vector<Dim> points;
     Device device;
@@ -157,11 +152,55 @@ class PointJoiner {
     return entry->second;
   }
 
-  bool joins(size_t node) {
+  bool is_free(size_t node) const {
     const Node& at = graph_.nodes[node];
-    return facts(node).points && !at.done_by_places &&
+    return !whole_[units_.of(node)] && !at.done_by_places &&
            std::none_of(at.outputs.begin(), at.outputs.end(),
                         [&](uint32_t output) { return graph_.tensors[output].place.has_value(); });
+  }
+
+  bool joins(size_t node) { return facts(node).points && is_free(node); }
+
+  // Work that nobody but a product gives to reads its sums where they are: one kernel.
+  void follow_product(size_t node) {
+    const Node& at = graph_.nodes[node];
+    if (at.outputs.size() != 1) return;
+    const std::vector<bool>& own = facts(node).own;
+    for (size_t k = 0; k < at.inputs.size(); ++k) {
+      const size_t maker = units_.producer(at.inputs[k]);
+      if (!own[k] || maker == Units::kNone || !is_product(maker) || !is_free(maker)) continue;
+      const size_t a = units_.of(maker), b = units_.of(node);
+      const size_t both[] = {a, b};
+      if (!(place_of(maker) == place_of(node)) || units_.results(both).size() != 1 ||
+          !is_small(a, b) || units_.leads_to(a, b))
+        continue;
+      units_.join(a, b);
+      whole_[a] = true;
+      return;
+    }
+  }
+
+  // True for one sum of products, with what follows it.
+  bool is_product(size_t node) const {
+    const Work& work = *graph_.nodes[node].work;
+    const te::Computation& computation = work.computation();
+    if (work.prepared || !work.elements.empty() || computation.outputs.size() != 1) return false;
+    size_t products = 0;
+    for (const te::Stage& stage : computation.stages) {
+      if (!std::holds_alternative<te::Map>(stage.body) &&
+          !std::holds_alternative<te::View>(stage.body))
+        return false;
+      for (const te::ScalarNode* each : te::post_order(te::stage_roots(stage))) {
+        if (te::can_fail(*each)) return false;
+        if (each->kind != te::ScalarKind::kFold) continue;
+        if (each->combiner->kind != te::Combiner::Kind::kSum ||
+            each->args[0]->kind != te::ScalarKind::kBinary ||
+            each->args[0]->binary != te::BinaryOp::kMul)
+          return false;
+        ++products;
+      }
+    }
+    return products == 1;
   }
 
   Place place_of(size_t node) const {
@@ -177,8 +216,8 @@ class PointJoiner {
     for (size_t k = 0; k < at.inputs.size(); ++k) {
       if (!own[k]) continue;
       const uint32_t input = at.inputs[k];
-      if (const size_t maker = producer_[input];
-          maker != kNone && joins(maker) && place_of(maker) == place)
+      if (const size_t maker = units_.producer(input);
+          maker != Units::kNone && joins(maker) && place_of(maker) == place)
         try_join(maker, node);
       auto [reader, first] = reader_of_.try_emplace(input, node);
       if (first) continue;
@@ -197,142 +236,46 @@ class PointJoiner {
   }
 
   void try_join(size_t before, size_t node) {
-    const size_t a = unit_of_[before], b = unit_of_[node];
-    if (a == b || !is_small(a, b) || leads_to(a, b) || leads_to(b, a)) return;
+    const size_t a = units_.of(before), b = units_.of(node);
+    if (a == b || !is_small(a, b) || units_.leads_to(a, b) || units_.leads_to(b, a)) return;
     if (reads_moved(a, b) || reads_moved(b, a)) return;
-    for (size_t each : units_[b]) unit_of_[each] = a;
-    units_[a].insert(units_[a].end(), units_[b].begin(), units_[b].end());
-    std::sort(units_[a].begin(), units_[a].end());
-    units_[b].clear();
+    units_.join(a, b);
   }
 
   bool is_small(size_t a, size_t b) {
-    std::vector<uint32_t> tensors;
     size_t steps = 0;
     size_t operators = 0;
-    for (size_t unit : {a, b}) {
-      for (size_t node : units_[unit]) {
-        const Node& at = graph_.nodes[node];
-        tensors.insert(tensors.end(), at.inputs.begin(), at.inputs.end());
-        tensors.insert(tensors.end(), at.outputs.begin(), at.outputs.end());
+    const size_t both[] = {a, b};
+    for (size_t unit : both) {
+      for (size_t node : units_.nodes(unit)) {
         steps += facts(node).steps;
-        operators += std::max<size_t>(at.origins.size(), 1);
+        operators += std::max<size_t>(graph_.nodes[node].origins.size(), 1);
       }
     }
-    std::sort(tensors.begin(), tensors.end());
-    tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-    return tensors.size() <= kMostTensors && steps <= kMostSteps && operators <= most_operators_;
+    return steps <= kMostSteps && operators <= most_operators_ &&
+           units_.tensors(both).size() <= kMostTensors;
   }
 
   // True if a unit reads results of the other one elsewhere than at the point.
   bool reads_moved(size_t reader, size_t maker) {
-    for (size_t node : units_[reader]) {
+    for (size_t node : units_.nodes(reader)) {
       const Node& at = graph_.nodes[node];
       for (size_t k = 0; k < at.inputs.size(); ++k) {
-        const size_t made = producer_[at.inputs[k]];
-        if (made != kNone && unit_of_[made] == maker && !facts(node).own[k]) return true;
+        const size_t made = units_.producer(at.inputs[k]);
+        if (made != Units::kNone && units_.of(made) == maker && !facts(node).own[k]) return true;
       }
     }
     return false;
-  }
-
-  // True if a third unit stands on a way from one to the other, or if that takes long to find out.
-  bool leads_to(size_t from, size_t to) {
-    ++walk_;
-    size_t steps = 0;
-    std::vector<size_t> stack;
-    auto visit = [&](size_t unit) {
-      for (size_t node : units_[unit]) {
-        for (uint32_t input : graph_.nodes[node].inputs) {
-          if (producer_[input] == kNone) continue;
-          const size_t before = unit_of_[producer_[input]];
-          if (before == unit || (unit == to && before == from)) continue;
-          if (before == from) return true;
-          if (seen_[before] == walk_) continue;
-          seen_[before] = walk_;
-          stack.push_back(before);
-        }
-      }
-      return false;
-    };
-    if (visit(to)) return true;
-    while (!stack.empty()) {
-      const size_t unit = stack.back();
-      stack.pop_back();
-      if (++steps > kMostSeen || visit(unit)) return true;
-    }
-    return false;
-  }
-
-  // Results of a unit that something else reads.
-  std::vector<uint32_t> results(size_t unit, const std::vector<bool>& outside) const {
-    std::vector<uint32_t> found;
-    for (size_t node : units_[unit])
-      for (uint32_t output : graph_.nodes[node].outputs)
-        if (outside[output]) found.push_back(output);
-    return found;
-  }
-
-  void write() {
-    std::vector<bool> outside(graph_.tensors.size());
-    for (uint32_t output : graph_.outputs) outside[output] = true;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i)
-      for (uint32_t input : graph_.nodes[i].inputs)
-        if (producer_[input] != kNone && unit_of_[producer_[input]] != unit_of_[i])
-          outside[input] = true;
-    std::vector<Node> nodes;
-    std::vector<bool> written(units_.size());
-    // Each unit stands where its last node stood, or where another one wants it before.
-    for (size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (units_[unit_of_[i]].back() == i) write_unit(unit_of_[i], outside, written, nodes);
-    graph_.nodes = std::move(nodes);
-    drop_nodes(graph_, std::vector<bool>(graph_.nodes.size()));
-  }
-
-  void write_unit(size_t first, const std::vector<bool>& outside, std::vector<bool>& written,
-                  std::vector<Node>& nodes) {
-    std::vector<std::pair<size_t, bool>> stack{{first, false}};
-    while (!stack.empty()) {
-      const auto [unit, ready] = stack.back();
-      stack.pop_back();
-      if (written[unit]) continue;
-      if (ready) {
-        written[unit] = true;
-        write_nodes(unit, outside, nodes);
-        continue;
-      }
-      stack.emplace_back(unit, true);
-      for (size_t node : units_[unit]) {
-        for (uint32_t input : graph_.nodes[node].inputs) {
-          if (producer_[input] == kNone) continue;
-          const size_t before = unit_of_[producer_[input]];
-          if (before != unit && !written[before]) stack.emplace_back(before, false);
-        }
-      }
-    }
-  }
-
-  void write_nodes(size_t unit, const std::vector<bool>& outside, std::vector<Node>& nodes) {
-    if (units_[unit].size() > 1) {
-      if (std::optional<Node> node = joiner_.join(graph_, units_[unit], results(unit, outside))) {
-        nodes.push_back(std::move(*node));
-        return;
-      }
-    }
-    for (size_t node : units_[unit]) nodes.push_back(graph_.nodes[node]);
   }
 
   Graph& graph_;
   NodeJoiner& joiner_;
   std::map<WorkRef, PointFacts>& facts_;
   const size_t most_operators_;
-  std::vector<size_t> producer_;            // of each tensor: a node
-  std::vector<std::vector<size_t>> units_;  // their nodes, in order
-  std::vector<size_t> unit_of_;             // of each node
-  std::map<uint32_t, size_t> reader_of_;    // of each tensor: the last node that reads it
+  Units units_;
+  std::map<uint32_t, size_t> reader_of_;  // of each tensor: the last node that reads it
   std::vector<std::pair<Place, size_t>> small_;
-  std::vector<size_t> seen_;  // units: the walk that saw one last
-  size_t walk_ = 0;
+  std::vector<bool> whole_;  // units that take no other node
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <relay/ir/visit.h>
 #include <relay/lower/blocks.h>
 #include <relay/lower/packing.h>
+#include <relay/lower/whole_rows.h>
 #include <relay/lower/winograd.h>
 #include <relay/support/error.h>
 #include <relay/transform/pass_context.h>
@@ -55,6 +56,9 @@ graph::RewriteOptions rewrite_options(const CompileOptions& options, const Prepa
   if (!prepared.stops_fusion) {
     rewrites.runs_in_blocks = [=](const te::Computation& computation) {
       return lower::runs_in_blocks(computation, processor);
+    };
+    rewrites.runs_by_rows = [=](const te::Computation& computation) {
+      return lower::runs_by_rows(computation, processor);
     };
   }
   if (options.level >= kWinogradLevel && options.winograd &&
