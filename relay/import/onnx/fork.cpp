@@ -45,6 +45,10 @@ struct Flat {
       form += '0';
     } else if (value.is_sequence()) {
       form += '[';
+      if (value.before() != nullptr) {
+        form += '.';
+        add(*value.before());
+      }
       for (const GraphValue& item : value.items()) add(item);
       form += ']';
     } else {
@@ -60,6 +64,12 @@ std::vector<GraphValue> shaped_like(const std::vector<GraphValue>& like,
   std::vector<GraphValue> result;
   for (const GraphValue& value : like) {
     if (value.is_sequence()) {
+      if (value.before() != nullptr) {
+        GraphValue before = shaped_like({*value.before()}, tensors)[0];
+        std::vector<GraphValue> items = shaped_like(value.items(), tensors);
+        result.push_back(GraphValue::sequence_behind(std::move(before), std::move(items)));
+        continue;
+      }
       result.push_back(GraphValue::sequence(shaped_like(value.items(), tensors)));
     } else if (value) {
       result.push_back(tensors.front());
@@ -74,7 +84,8 @@ std::vector<GraphValue> shaped_like(const std::vector<GraphValue>& like,
 std::string kind_of(const GraphValue& value) {
   if (!value) return "nothing";
   if (value.is_sequence()) {
-    return "a sequence of " + std::to_string(value.items().size()) + " items";
+    return "a sequence of " + std::to_string(value.items().size()) +
+           (value.before() != nullptr ? " further items" : " items");
   }
   return value.type()->str();
 }

@@ -26,8 +26,8 @@ struct Fraction {
 /// The longest list of them that is kept.
 inline constexpr size_t kMostFractions = 16;
 
-/// A value: a tensor with its type, a sequence whose length is known, or nothing (an input that is
-/// not given, an empty optional). A handle; copies are the same value.
+/// A value: a tensor with its type, a sequence, or nothing (an input that is not given, an empty
+/// optional). A handle; copies are the same value.
 ///
 /// The elements of small integer tensors may be known as terms over the model's named extents, so
 /// that arithmetic on shapes folds away: such a value becomes an expression only where one is asked
@@ -53,6 +53,14 @@ class GraphValue {
     GraphValue result(std::make_shared<State>());
     result.state_->is_sequence = true;
     result.state_->items = std::move(items);
+    return result;
+  }
+
+  /// A sequence that begins with as many items as `before` has rows, which only a run knows; with
+  /// nothing for `before`, these are the items that rounds of a loop before this one added.
+  static GraphValue sequence_behind(GraphValue before, std::vector<GraphValue> items) {
+    GraphValue result = sequence(std::move(items));
+    result.state_->before = std::make_shared<const GraphValue>(std::move(before));
     return result;
   }
 
@@ -155,6 +163,8 @@ class GraphValue {
   explicit operator bool() const { return state_ != nullptr; }
   bool is_sequence() const { return state_ != nullptr && state_->is_sequence; }
   const std::vector<GraphValue>& items() const { return state_->items; }
+  /// The value that `sequence_behind` got; null if `items` are all.
+  const GraphValue* before() const { return state_ ? state_->before.get() : nullptr; }
 
   const TypeRef& type() const { return state_->type; }
   /// The type that the program shows for the value: extents that only a run decides are `?` there,
@@ -190,6 +200,7 @@ class GraphValue {
     NDArray array;
     bool is_sequence = false;
     std::vector<GraphValue> items;
+    std::shared_ptr<const GraphValue> before;
     size_t level = 0;    // how many loops it was made inside of
     int64_t narrow = 0;  // of TensorProto.DataType
     std::shared_ptr<const std::vector<GraphValue>> integers;

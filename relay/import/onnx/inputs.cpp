@@ -136,6 +136,10 @@ ExprRef Importer::output_expr(const ValueInfo& output, const GraphValue& value) 
   if (value.is_sequence()) {
     std::vector<ExprRef> items;
     const TypeInfo* element = output.type.element.get();
+    if (value.before() != nullptr) {
+      throw Error(model_.model().path + ": the output " + quoted(output.name) +
+                  " is a sequence, and only a run knows how many items it has");
+    }
     for (const GraphValue& item : value.items()) {
       items.push_back(output_expr({output.name, element ? *element : TypeInfo()}, item));
     }

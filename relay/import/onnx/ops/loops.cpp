@@ -223,6 +223,126 @@ Values unroll(NodeContext& node, const Rounds& rounds) {
   return carried;
 }
 
+/// True if a round may append to what is carried: to sequences, of tensors, whose lengths are known
+/// before the loop.
+bool may_append(const Values& first) {
+  return std::all_of(first.begin(), first.end(), [](const GraphValue& value) {
+    if (!value.is_sequence()) return value.is_tensor();
+    return value.before() == nullptr &&
+           std::all_of(value.items().begin(), value.items().end(),
+                       [](const GraphValue& item) { return item.is_tensor(); });
+  });
+}
+
+/// The rounds of a loop that carries sequences, when only a run knows their number. A round sees a
+/// sequence without the items before, and may append one: it is collected, so that the items become
+/// rows of a tensor.
+class Appending {
+ public:
+  Appending(NodeContext& node, const Rounds& rounds) : node_(node), rounds_(rounds) {
+    for (const GraphValue& value : rounds.first) {
+      (value.is_sequence() ? sequences_ : tensors_).push_back(value);
+    }
+  }
+
+  Values run() {
+    Rounds plain = rounds_;
+    plain.first = tensors_;
+    appends_.assign(sequences_.size(), false);
+    plain.round = [this](NodeContext& inner, const GraphValue& at, const GraphValue& goes_on,
+                         const Values& carried) { return round(inner, at, goes_on, carried); };
+    find_growing();
+    plain.append.insert(plain.append.end(),
+                        static_cast<size_t>(std::count(appends_.begin(), appends_.end(), true)),
+                        true);
+    return with_sequences(repeat(node_, plain));
+  }
+
+ private:
+  // A trial says which sequences grow.
+  void find_growing() {
+    TypeRef number = TensorType::make(std::span<const Dim>(), kInt64);
+    TypeRef flag = TensorType::make(std::span<const Dim>(), kBool);
+    std::vector<TypeRef> types{number, flag};
+    for (const GraphValue& value : tensors_) types.push_back(value.type());
+    node_.try_round(types, [&](NodeContext& inner, const Values& states) {
+      Values carried = rounds_carried(Values(states.begin() + 2, states.end()));
+      Round made = rounds_.round(inner, states[0], states[1], carried);
+      for (size_t i = 0, k = 0; i < made.carried.size(); ++i) {
+        if (rounds_.first[i].is_sequence()) appends_[k++] = appended(inner, made.carried[i]);
+      }
+      return Values{};
+    });
+  }
+
+  // What a round gets: sequences that begin with items of which it knows nothing.
+  Values rounds_carried(const Values& tensors) const {
+    Values carried;
+    size_t next = 0;
+    for (const GraphValue& value : rounds_.first) {
+      carried.push_back(value.is_sequence() ? GraphValue::sequence_behind({}, {})
+                                            : tensors[next++]);
+    }
+    return carried;
+  }
+
+  static bool appended(NodeContext& node, const GraphValue& value) {
+    bool grows = value.before() != nullptr && !*value.before() && value.items().size() <= 1;
+    node.require(grows,
+                 "a round does not append one item to a sequence, so the number of rounds has to "
+                 "be known");
+    return !value.items().empty();
+  }
+
+  Round round(NodeContext& inner, const GraphValue& at, const GraphValue& goes_on,
+              const Values& tensors) {
+    Round made = rounds_.round(inner, at, goes_on, rounds_carried(tensors));
+    Values carried;
+    size_t k = 0;
+    for (size_t i = 0; i < made.carried.size(); ++i) {
+      const GraphValue& value = made.carried[i];
+      if (!rounds_.first[i].is_sequence()) {
+        carried.push_back(value);
+        continue;
+      }
+      inner.require(appended(inner, value) == appends_[k++], "rounds of a loop differ");
+      if (!value.items().empty()) made.collected.push_back(value.items()[0]);
+    }
+    made.carried = std::move(carried);
+    return made;
+  }
+
+  // The results of the loop of tensors in the order of the model's loop.
+  Values with_sequences(const Values& last) {
+    Values results;
+    size_t tensor = 0, sequence = 0, rows = last.size();
+    rows -= static_cast<size_t>(std::count(appends_.begin(), appends_.end(), true));
+    const size_t collected = rows;
+    for (const GraphValue& value : rounds_.first) {
+      if (!value.is_sequence()) {
+        results.push_back(last[tensor++]);
+      } else if (!appends_[sequence++]) {
+        results.push_back(value);
+      } else {
+        Values parts;
+        for (const GraphValue& item : value.items()) {
+          parts.push_back(node_.unsqueeze(item, {0}));
+        }
+        parts.push_back(last[rows++]);
+        GraphValue all = parts.size() == 1 ? parts[0] : node_.concat(parts, 0);
+        results.push_back(GraphValue::sequence_behind(all, {}));
+      }
+    }
+    while (tensor < collected) results.push_back(last[tensor++]);
+    return results;
+  }
+
+  NodeContext& node_;
+  const Rounds& rounds_;
+  Values tensors_, sequences_;
+  std::vector<bool> appends_;  // of each sequence: a round appends an item
+};
+
 // ---- Loop ---------------------------------------------------------------------------------------
 
 Values convert_loop(NodeContext& node) {
@@ -262,7 +382,11 @@ Values convert_loop(NodeContext& node) {
   };
   bool tensors = std::all_of(rounds.first.begin(), rounds.first.end(),
                              [](const GraphValue& value) { return value.is_tensor(); });
-  return tensors ? repeat(node, rounds) : unroll(node, rounds);
+  if (tensors) return repeat(node, rounds);
+  bool counted =
+      rounds.count && rounds.count.elements() && rounds.count.elements()->front().is_int();
+  return counted || !may_append(rounds.first) ? unroll(node, rounds)
+                                              : Appending(node, rounds).run();
 }
 RELAY_ONNX("Loop", 1, convert_loop)
 

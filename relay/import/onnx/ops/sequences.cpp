@@ -1,5 +1,7 @@
-// Sequences, whose lengths are known while the model is read, and optional values, of which it is
-// known whether they are there. Neither is left in the program, except as tuples at its borders.
+// Sequences and optional values. Of the latter it is known while the model is read whether they are
+// there; the lengths of sequences are known, too, except for those that loops append to
+// (loops.cpp), whose items are rows of a tensor. Neither is left in the program, except as tuples
+// at its borders.
 #include <algorithm>
 
 #include <relay/import/onnx/ops/run_time.h>
@@ -9,10 +11,29 @@ namespace {
 
 using Values = std::vector<GraphValue>;
 
-Values items_of(NodeContext& node, size_t i) {
+GraphValue sequence_of(NodeContext& node, size_t i) {
   GraphValue value = node.optional_input(i);
   node.require(value.is_sequence(), "input " + std::to_string(i) + " is no sequence");
+  return value;
+}
+
+Values items_of(NodeContext& node, size_t i) {
+  GraphValue value = sequence_of(node, i);
+  node.require(value.before() == nullptr, "only a run knows how many items the sequence has");
   return value.items();
+}
+
+// Items along axis 0, of a sequence whose length only a run knows; nothing for others.
+GraphValue rows_of(NodeContext& node, const GraphValue& sequence) {
+  if (sequence.before() == nullptr) return {};
+  node.require(static_cast<bool>(*sequence.before()),
+               "a loop appends to the sequence, so only the loop's result has all items");
+  Values parts{*sequence.before()};
+  for (const GraphValue& item : sequence.items()) {
+    node.require(item.is_tensor(), "an item is no tensor");
+    parts.push_back(node.unsqueeze(item, {0}));
+  }
+  return parts.size() == 1 ? parts[0] : node.concat(parts, 0);
 }
 
 // A position among `count` items, counted from the front; `limit` is the first one that is too far.
@@ -52,9 +73,15 @@ Values convert_empty(NodeContext& node) {
 RELAY_ONNX("SequenceEmpty", 11, convert_empty)
 
 Values convert_insert(NodeContext& node) {
-  Values items = items_of(node, 0);
+  GraphValue sequence = sequence_of(node, 0);
+  Values items = sequence.items();
   require_items(node, items.size() + 1);
   GraphValue item = node.input(1);
+  if (sequence.before() != nullptr) {
+    node.require(!node.has(2), "a sequence that a loop appends to takes items at its end alone");
+    items.push_back(item);
+    return {GraphValue::sequence_behind(*sequence.before(), std::move(items))};
+  }
   size_t at = items.size();
   if (node.has(2)) at = known_position(node, 2, items.size(), items.size() + 1);
   items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), item);
@@ -73,6 +100,10 @@ Values convert_erase(NodeContext& node) {
 RELAY_ONNX("SequenceErase", 11, convert_erase)
 
 Values convert_at(NodeContext& node) {
+  if (GraphValue rows = rows_of(node, sequence_of(node, 0))) {
+    GraphValue position = as_number(node, node.input(1), "the position");
+    return {node.emit("adv_index", {node.tuple({rows, position})})};
+  }
   Values items = items_of(node, 0);
   node.require(!items.empty(), "the sequence has no items");
   if (node.constant(1)) return {items[known_position(node, 1, items.size(), items.size())]};
@@ -90,6 +121,7 @@ Values convert_at(NodeContext& node) {
 RELAY_ONNX("SequenceAt", 11, convert_at)
 
 Values convert_length(NodeContext& node) {
+  if (GraphValue rows = rows_of(node, sequence_of(node, 0))) return {extent_value(node, rows, 0)};
   return {number_value(node, static_cast<int64_t>(items_of(node, 0).size()))};
 }
 RELAY_ONNX("SequenceLength", 11, convert_length)
@@ -144,10 +176,28 @@ Values convert_split_to_sequence(NodeContext& node) {
 }
 RELAY_ONNX("SplitToSequence", 11, convert_split_to_sequence)
 
+// Rows become parts along an axis of them, or along a new one there.
+GraphValue concatenated_rows(NodeContext& node, const GraphValue& rows, int64_t axis, bool fresh) {
+  std::vector<int64_t> order;
+  for (int64_t i = 1; i < static_cast<int64_t>(rows.rank()); ++i) order.push_back(i);
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(axis), 0);
+  GraphValue parts = node.transpose(rows, order);
+  if (fresh) return parts;
+  std::vector<Dim> dims(parts.dims().begin(), parts.dims().end());
+  const auto at = static_cast<size_t>(axis);
+  dims[at] = dims[at] * dims[at + 1];
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+  return node.reshape(parts, dims);
+}
+
 Values convert_concat_from_sequence(NodeContext& node) {
+  bool fresh = node.attr_bool("new_axis", false);
+  if (GraphValue rows = rows_of(node, sequence_of(node, 0))) {
+    int64_t axis = node.axis(node.attr_int("axis"), rows.rank() - (fresh ? 0 : 1));
+    return {concatenated_rows(node, rows, axis, fresh)};
+  }
   Values items = items_of(node, 0);
   node.require(!items.empty(), "the sequence has no items");
-  bool fresh = node.attr_bool("new_axis", false);
   int64_t axis = node.axis(node.attr_int("axis"), items[0].rank() + (fresh ? 1 : 0));
   if (fresh) return {node.emit("stack", {node.tuple(items)}, {{"axis", axis}})};
   return {node.concat(items, axis)};

@@ -177,9 +177,40 @@ Values convert_slice_attributes(NodeContext& node) {
                       std::vector<int64_t>(axes.size(), 1))};
 }
 
+/// A slice of the first axes, as many as `starts` has entries, which only a run knows: the lists
+/// are filled up with what leaves the other axes whole.
+GraphValue slice_of_open_count(NodeContext& node, const GraphValue& x) {
+  const auto rank = static_cast<int64_t>(x.rank());
+  GraphValue count = extent_value(node, as_list(node, node.input(1), "starts"), 0);
+  auto filled = [&](size_t i, const char* what, int64_t otherwise) {
+    GraphValue list = as_list(node, node.input(i), what);
+    GraphValue length = extent_value(node, list, 0);
+    GraphValue differs = node.emit("not_equal", {length, count});
+    GraphValue many = node.emit("greater", {length, number_value(node, rank)});
+    GraphValue bad = node.emit("logical_or", {differs, many});
+    GraphValue zero =
+        zero_unless(node, bad,
+                    std::string(what) + (i == 1 ? " has more entries than there are axes"
+                                                : " has not as many entries as starts"));
+    GraphValue all =
+        node.concat({list, node.int_list(std::vector<int64_t>(x.rank(), otherwise))}, 0);
+    GraphValue first = slice_between(node, all, 0, number_value(node, 0), number_value(node, rank));
+    return node.reshape(node.emit("add", {first, zero}), {Dim(rank)});
+  };
+  GraphValue starts = filled(1, "starts", 0), ends = filled(2, "ends", kMostExtent);
+  GraphValue steps =
+      node.has(4) ? filled(4, "steps", 1) : node.int_list(std::vector<int64_t>(x.rank(), 1));
+  std::vector<int64_t> axes(x.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  return sliced_at_run_time(node, x, axes, starts, ends, steps);
+}
+
 Values convert_slice(NodeContext& node) {
   GraphValue x = node.input(0);
   GraphValue starts = node.input(1), ends = node.input(2);
+  if (starts.rank() == 1 && !starts.dim(0).is_int() && !node.has(3)) {
+    return {slice_of_open_count(node, x)};
+  }
   node.require(starts.rank() == 1 && starts.dim(0).is_int(), "the number of starts is not known");
   node.require(
       starts.dim(0).as_int() <= static_cast<int64_t>(x.rank()),
