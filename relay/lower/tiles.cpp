@@ -54,8 +54,10 @@ class TableKernel {
     return store(out, {math_.scalar(at)}, value);
   }
 
-  DraftKernel finish(int64_t tables) {
-    return draft_.finish(job_.name, "tiles", Dim(tables) * flops_of(entries_));
+  bool is_known(size_t axis) const { return map_.axes[axis].extent.is_int(); }
+
+  DraftKernel finish(const Dim& tables) {
+    return draft_.finish(job_.name, "tiles", tables * flops_of(entries_));
   }
 
   const Job& job_;
@@ -75,16 +77,17 @@ class SpreadTables : public TableKernel {
 
   std::optional<DraftKernel> run() {
     if (table_.root != map_.values[0].get() || !table_.row.whole || !table_.column.whole ||
-        is_key(map_.axes.size() - 1) || !find_loads()) {
+        is_key(map_.axes.size() - 1) || !find_loads() || !is_known(row_) ||
+        !is_known(map_.axes.size() - 1)) {
       return std::nullopt;
     }
     if (auto kernel = by_columns()) return kernel;
     if (!cut()) return std::nullopt;
     std::vector<Axis> outer;
-    int64_t tables = 1;
+    Dim tables = 1;
     for (size_t d = 0; d < map_.axes.size(); ++d) {
       if (is_key(d)) continue;
-      tables *= extent(d);
+      tables = tables * map_.axes[d].extent;
       if (d != row_ && d + 1 != map_.axes.size()) outer.push_back(map_.axes[d]);
     }
     Axis bands = draft_.new_axis(Dim(bands_));
@@ -215,7 +218,7 @@ class SpreadTables : public TableKernel {
     planes.lines = down;
     if (planes.elements() * bytes > kBandBytes) return std::nullopt;
     for (size_t d = row_; d-- > 0 && !is_key(d);) {
-      if (extent(d) == 1) continue;
+      if (!is_known(d) || extent(d) == 1) continue;
       // As many as fill a vector, all groups of equal size.
       int64_t count = std::min({extent(d), std::max<int64_t>(lanes / (down * across), 1),
                                 kBandBytes / (planes.elements() * bytes)});
@@ -235,10 +238,10 @@ class SpreadTables : public TableKernel {
     if (!planes) return std::nullopt;
     Axis groups, member = draft_.new_axis(Dim(planes->together));
     std::vector<Axis> outer;
-    int64_t count = 1;
+    Dim count = 1;
     for (size_t d = 0; d < map_.axes.size(); ++d) {
       if (is_key(d)) continue;
-      count *= extent(d);
+      count = count * map_.axes[d].extent;
       if (d >= row_) continue;
       outer.push_back(map_.axes[d]);
       if (planes->axis != d) continue;
@@ -391,17 +394,18 @@ class JoinedTables : public TableKernel {
   using TableKernel::TableKernel;
 
   std::optional<DraftKernel> run() {
-    if (table_.row.whole || table_.column.whole || table_.column.axis + 1 != map_.axes.size())
+    if (table_.row.whole || table_.column.whole || table_.column.axis + 1 != map_.axes.size() ||
+        !is_known(table_.row.axis) || !is_known(table_.column.axis))
       return std::nullopt;
     row_ = draft_.new_axis(Dim(tables(table_.row)));
     column_ = draft_.new_axis(Dim(tables(table_.column)));
     math_.add_axes(std::vector<Axis>{row_, column_});
     if (!by_tables()) return std::nullopt;
     std::vector<Axis> outer;
-    int64_t count = tables(table_.column);
+    Dim count = tables(table_.column);
     for (size_t d = 0; d + 1 < map_.axes.size(); ++d) {
       outer.push_back(d == table_.row.axis ? row_ : map_.axes[d]);
-      count *= outer.back().extent.as_int();
+      count = count * outer.back().extent;
     }
     const double work =
         static_cast<double>(tables(table_.column) * static_cast<int64_t>(entries_.size()) * 12);
@@ -496,7 +500,7 @@ std::optional<DraftKernel> lower_tiles(const Job& job) {
   const auto& map = std::get<te::Map>(job.computation.stages[job.stage].body);
   if (map.values.size() != 1 || map.axes.empty()) return std::nullopt;
   for (const Axis& axis : map.axes) {
-    if (!axis.extent.is_int() || axis.extent.as_int() < 1) return std::nullopt;
+    if (axis.extent.is_int() && axis.extent.as_int() < 1) return std::nullopt;
   }
   std::optional<Table> table = find_table(map);
   if (!table) return std::nullopt;

@@ -1,5 +1,6 @@
 #include <relay/lower/winograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <vector>
@@ -27,14 +28,20 @@ int64_t tiles_of(const Convolution& conv, int64_t tile, size_t dim) {
   return (conv.extent(dim) + tile - 1) / tile;
 }
 
-/// Results beside rows and columns of the plane and output channels: images.
+/// How many images there are; one of those that only a run counts.
 double images(const Convolution& conv) {
   double count = 1;
   for (size_t d = 0; d < conv.axes.size(); ++d) {
-    if (d != conv.out_channel && d != conv.down.result && d != conv.along.result)
+    if (conv.is_image(d) && conv.axes[d].extent.is_int())
       count *= static_cast<double>(conv.extent(d));
   }
   return count;
+}
+
+/// True if only a run counts the images.
+bool has_open_images(const Convolution& conv) {
+  return std::any_of(conv.axes.begin(), conv.axes.end(),
+                     [](const te::Axis& axis) { return !axis.extent.is_int(); });
 }
 
 double memory_cost(double elements) {
@@ -47,8 +54,9 @@ double memory_cost(double elements) {
 /// In operations of a product.
 double direct_cost(const Convolution& conv) {
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
-  double results = 1;
-  for (size_t d = 0; d < conv.axes.size(); ++d) results *= static_cast<double>(conv.extent(d));
+  double results = images(conv);
+  for (size_t d : {conv.out_channel, conv.down.result, conv.along.result})
+    results *= static_cast<double>(conv.extent(d));
   const auto window = static_cast<double>(conv.taps * conv.taps);
   const double weights = window * channels * static_cast<double>(conv.extent(conv.out_channel));
   return 2 * window * channels * results + memory_cost(weights);
@@ -58,7 +66,8 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
                            const Processor& processor) {
   // A transform of a tile does few operations for each element that it moves.
   constexpr double kTransform = 20;
-  constexpr double kMostBytes = 64 << 20;  // of what lies between the steps
+  constexpr double kMostBytes = 64 << 20;    // of what lies between the steps
+  constexpr double kMostOfImage = 32 << 20;  // of one image among as many as a run has
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   const auto out_channels = static_cast<double>(conv.extent(conv.out_channel));
   const double groups =
@@ -74,7 +83,7 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
   const double lanes = static_cast<double>(processor.vector_bytes) / 4;
   const double columns = std::ceil(tiles / lanes) * lanes;
   const double between = points * tiles * (channels * groups + out_channels);
-  if (between * 4 > kMostBytes) return std::nullopt;
+  if (between * 4 > (has_open_images(conv) ? kMostOfImage : kMostBytes)) return std::nullopt;
   return 2 * points * channels * out_channels * columns + kTransform * between +
          memory_cost(points * channels * out_channels) + 2 * memory_cost(between);
 }
@@ -206,8 +215,7 @@ class Tiled {
   std::vector<size_t> image_dims() const {
     std::vector<size_t> dims;
     for (size_t d = 0; d < conv_.axes.size(); ++d) {
-      if (d != conv_.out_channel && d != conv_.down.result && d != conv_.along.result)
-        dims.push_back(d);
+      if (conv_.is_image(d)) dims.push_back(d);
     }
     return dims;
   }

@@ -36,12 +36,17 @@ class ConvolutionMatcher {
     const auto* map = std::get_if<te::Map>(&c_.stages[found_.stage].body);
     if (map == nullptr || map->values.size() != 1 || read_by_stages()) return false;
     found_.axes = map->axes;
-    if (!std::all_of(map->axes.begin(), map->axes.end(), [](const Axis& axis) {
-          return axis.extent.is_int() && axis.extent.as_int() > 0;
-        }))
-      return false;
     std::optional<SumOfLoads> sum = sum_of_loads(*map);
-    return sum && tell_factors(*sum) && read_weights() && read_data();
+    return sum && tell_factors(*sum) && read_weights() && read_data() && has_known_plane();
+  }
+
+  /// Images may be as many as there are in a run.
+  bool has_known_plane() const {
+    for (size_t d = 0; d < found_.axes.size(); ++d) {
+      const Dim& extent = found_.axes[d].extent;
+      if (extent.is_int() ? extent.as_int() <= 0 : !found_.is_image(d)) return false;
+    }
+    return true;
   }
 
   bool read_by_stages() const {
@@ -118,7 +123,7 @@ class ConvolutionMatcher {
     bool has_channel = false;
     for (size_t d = 0; d < dims.size(); ++d) {
       Affine index = te::affine(found_.data->args[d]);
-      if (!dims[d].is_int() || !index.constant.is_int()) return false;
+      if (!index.constant.is_int()) return false;
       if (!index.others.empty()) {
         if (has_channel || !reads_group(index, dims[d])) return false;
         found_.channel_dim = d;
@@ -132,7 +137,7 @@ class ConvolutionMatcher {
       if (index.terms.size() == 1) {
         if (!index.constant.is_int(0) || !index.terms[0].coefficient.is_int(1)) return false;
         if (const Axis* axis = folded(index.terms[0].axis)) {
-          if (has_channel) return false;
+          if (has_channel || !dims[d].is_int()) return false;
           found_.channel = *axis;
           found_.channel_dim = d;
           has_channel = true;
@@ -141,6 +146,7 @@ class ConvolutionMatcher {
         }
         continue;
       }
+      if (!dims[d].is_int()) return false;
       std::optional<SlidingDim> window = window_of(index, d);
       if (!window || !take(found_.axes[window->result].id, seen)) return false;
       windows.push_back(*window);
@@ -174,6 +180,7 @@ class ConvolutionMatcher {
         group.kind != ScalarKind::kBinary || group.binary != te::BinaryOp::kFloorDiv ||
         plain_axis(group.args[0]) != out || !te::divisor(group).is_int())
       return false;
+    if (!found_.axes[found_.out_channel].extent.is_int()) return false;
     const int64_t outs = te::divisor(group).as_int(), all = found_.extent(found_.out_channel);
     if (outs < 1 || all % outs != 0 || channels != Dim(all / outs) * axis->extent) return false;
     found_.channel = *axis;

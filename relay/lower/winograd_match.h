@@ -34,10 +34,15 @@ struct Convolution {
   std::vector<te::Axis> axes;  // of the results
 
   int64_t extent(size_t dim) const { return axes[dim].extent.as_int(); }
+  /// True for a dimension of the results that is neither the channels nor of the plane. Only these
+  /// may have an extent that is not known.
+  bool is_image(size_t dim) const {
+    return dim != out_channel && dim != down.result && dim != along.result;
+  }
 };
 
-/// The first convolution that some filtering computes (step 1, float32, known extents) in a
-/// computation with weights for which `constant` is true. It points into the computation.
+/// The first convolution that some filtering computes (step 1, float32, known channels and plane)
+/// in a computation with weights for which `constant` is true. It points into the computation.
 std::optional<Convolution> match_convolution(const te::Computation& computation,
                                              const std::function<bool(size_t input)>& constant);
 

@@ -90,15 +90,18 @@ struct Conv {
   Shape data, weights;
   std::string attributes = "padding=[1, 1]";
   std::string epilogue = "%c";  // of the convolution %c, the bias %b, the input %x
+  std::string open = "";        // the name of the extent of images, if the type leaves that open
 
   Program program() const {
     const Shape bias{weights[2] == weights[3] ? weights[0] : weights[3], 1, 1};
     std::vector<NDArray> values;
     for (const Shape& shape : {data, weights, bias})
       values.push_back(random_array(shape, kFloat32, static_cast<uint32_t>(values.size() + 1)));
-    return Program("def @main(%x: " + tensor(data) + ", %w: " + tensor(weights) +
-                       ", %b: " + tensor(bias) + ") {\n  let %c = nn.conv2d(%x, %w, " + attributes +
-                       ");\n  " + epilogue + "\n}\n",
+    std::string type = tensor(data);
+    if (!open.empty()) type.replace(type.find('(') + 1, std::to_string(data[0]).size(), open);
+    return Program("def @main(%x: " + type + ", %w: " + tensor(weights) + ", %b: " + tensor(bias) +
+                       ") {\n  let %c = nn.conv2d(%x, %w, " + attributes + ");\n  " + epilogue +
+                       "\n}\n",
                    values);
   }
 };
@@ -152,6 +155,16 @@ TEST(Winograd, Groups) {
   expect_same({{1, 72, 14, 14}, {96, 24, 5, 5}, "padding=[2, 2], groups=3"});
 }
 
+// One compiled program takes any number of images.
+TEST(Winograd, OpenImages) {
+  for (int64_t images : {1, 3}) {
+    expect_same(
+        {{images, 32, 14, 13}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b + %x)", "n"});
+    expect_same({{images, 64, 16, 15}, {96, 32, 3, 3}, "padding=[1, 1], groups=2", "%c", "n"});
+    expect_same({{images, 48, 70, 67}, {24, 48, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "n"});
+  }
+}
+
 TEST(Winograd, Epilogues) {
   for (const char* epilogue :
        {"nn.relu(%c + %b)", "nn.relu(%c + %b + %x)", "%c * sigmoid(%c)", "(%c + %b) * 2f"})
@@ -192,6 +205,9 @@ TEST(Winograd, LeftAlone) {
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 7, 7}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 5, 3}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 1, 1}}), none);
+  // What lies between the steps may take 64 MiB, and 32 for each of an open number of images.
+  EXPECT_EQ(tiles({{1, 64, 192, 192}, {64, 64, 3, 3}}), std::pair(1, 0));
+  EXPECT_EQ(tiles({{1, 64, 192, 192}, {64, 64, 3, 3}, "padding=[1, 1]", "%c", "n"}), none);
   // Weights that are no constants.
   const std::string text = "def @main(%x: " + tensor(Shape{1, 64, 16, 16}) +
                            ", %w: " + tensor(Shape{64, 64, 3, 3}) + ") { nn.conv2d(%x, %w) }";
