@@ -16,8 +16,9 @@
 #include <relay/transform/entry.h>
 #include <relay/transform/first_order.h>
 #include <relay/transform/fusion.h>
-#include <relay/transform/monomorphic.h>
 #include <relay/transform/gradient/gradient.h>
+#include <relay/transform/monomorphic.h>
+#include <relay/transform/name_literals.h>
 #include <relay/transform/pass.h>
 
 namespace relay {
@@ -315,10 +316,21 @@ Module without_names(const Module& module, const Name& entry) {
   return result;
 }
 
+// Operators and constructors that are values have no place for a type, as function literals have.
+Module with_name_literals(Module module) {
+  const Module before = module;
+  for (const auto& entry : before.functions()) {
+    FunctionRef wrapped = relay::with_name_literals(entry.function);
+    if (!(wrapped == entry.function)) module.update_function(entry.name, std::move(wrapped));
+  }
+  infer_types_or_throw(module);
+  return module;
+}
+
 Module defunctionalize(const Module& given, const PassContext& context) {
   const Name name = entry_of(given).name;
   if (is_first_order(given)) return given;
-  const Module module = without_names(given, name);
+  const Module module = with_name_literals(without_names(given, name));
   const Module::FunctionEntry* entry = module.entry();
   std::vector<TypeRef> types;
   for (const VarRef& param : entry->function->params()) {

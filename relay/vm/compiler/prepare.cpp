@@ -12,6 +12,7 @@
 #include <relay/transform/external_code.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/lets.h>
+#include <relay/transform/name_literals.h>
 #include <relay/transform/op_calls.h>
 #include <relay/transform/pass.h>
 #include <relay/vm/compiler/accumulate.h>
@@ -20,33 +21,6 @@
 
 namespace relay::vm {
 namespace {
-
-// Operators and constructors as values become functions that call them, one for each use, since
-// their types may differ.
-class Wrapper final : public Rewriter {
-  ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
-    std::vector<ExprRef> wrapped(operands.begin(), operands.end());
-    for (size_t i = 0; i < wrapped.size(); ++i) {
-      if (i == 0 && expr->is<Call>()) continue;
-      if (wrapped[i]->is<relay::Op>() || wrapped[i]->is<Constructor>())
-        wrapped[i] = wrap(wrapped[i], expr->span());
-    }
-    return rebuild(expr, wrapped);
-  }
-
-  static ExprRef wrap(const ExprRef& callable, Span span) {
-    size_t arity = callable->is<relay::Op>() ? callable->as<relay::Op>()->op()->num_inputs()
-                                             : callable->as<Constructor>()->inputs().size();
-    std::vector<VarRef> params;
-    std::vector<ExprRef> args;
-    for (size_t i = 0; i < arity; ++i) {
-      params.push_back(make_var("x" + std::to_string(i)));
-      args.push_back(params.back());
-    }
-    return make_function(std::move(params), make_call(callable, args, {}, {}, span), {}, {}, {}, {},
-                         span);
-  }
-};
 
 // Lets of tensors become nodes of the graph, so that operators can be fused across them. Lets of
 // everything else keep their places and names.
@@ -275,7 +249,7 @@ Prepared prepare(const Module& module, std::span<const Name> entries, int level,
       if (function != nullptr && function->span().known())
         result.names[place_of(function)] = "%" + let->var()->name().str();
     });
-    ExprRef rewritten = Wrapper().run(entry.function);
+    ExprRef rewritten = with_name_literals(entry.function);
     if (!(rewritten == entry.function))
       wrapped.update_function(entry.name, relay::FunctionRef(rewritten->as<relay::Function>()));
   }
