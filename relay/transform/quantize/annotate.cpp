@@ -11,6 +11,7 @@
 #include <relay/program/cost.h>
 #include <relay/support/error.h>
 #include <relay/support/pointer_map.h>
+#include <relay/transform/call_map.h>
 #include <relay/transform/entry.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/quantize/quantize.h>
@@ -93,8 +94,9 @@ class IntegerFlow : public Rewriter {
     const auto* call = expr->as<Call>();
     if (call == nullptr || !call->callee()->is<Op>()) return rebuild(expr, operands);
     if (is_cast_hint(expr)) return hinted(*call, operands);
-    const Role role = role_of(expr);
-    switch (role) {
+    auto [role, fresh] = roles_.insert(*call);
+    if (fresh) *role = role_of(expr);
+    switch (*role) {
       case Role::kConvolution: {
         const auto& skipped = options_.skip_convolutions;
         const bool stays = std::ranges::find(skipped, convolutions_++) != skipped.end();
@@ -130,6 +132,7 @@ class IntegerFlow : public Rewriter {
   }
 
   const Quantization& options_;
+  CallMap<Role> roles_;
   int64_t convolutions_ = 0;
   PointerSet<Expr> integers_;
   std::vector<ExprRef> kept_;  // so that no other node gets their addresses
