@@ -346,6 +346,24 @@ def _name_of_extent(self: Dim) -> str:
     return str(self.symbol.name_hint)
 
 
+def _keeps_type(change: Callable[..., Function]) -> Callable[..., Function]:
+    """A method that gives a function with other attributes: it has a type where the function had one, as in TVM. Types that need a module,
+    for global functions that are called, InferType finds again."""
+
+    @functools.wraps(change)
+    def changed(self: Function, *args: Any, **kwargs: Any) -> Function:
+        made = change(self, *args, **kwargs)
+        try:
+            self.checked_type
+            if made is not self:
+                _relay.check(made)
+        except (ValueError, AttributeError, _relay.RelayError):
+            pass
+        return made
+
+    return changed
+
+
 def _no_device(self: Expr) -> Any:
     """A device that says nothing: programs have devices in their calls of on_device, also after PlanDevices."""
     from ..target.virtual_device import VirtualDevice
@@ -371,6 +389,9 @@ def install() -> None:
     setattr(Attrs, "items", _items)
     setattr(Attrs, "list_field_info", _field_infos)
     setattr(_relay.Function, "ret_type", property(_result_type))
+    for name in ("with_attr", "with_attrs", "without_attr"):
+        if hasattr(Function, name):
+            setattr(Function, name, _keeps_type(getattr(Function, name)))
     setattr(_relay.Var, "type_annotation", property(_annotation))
     setattr(_relay.Call, "type_args", property(type_args))
     setattr(Expr, "astext", _astext)

@@ -6,15 +6,77 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _absent
+from .object import make_objects
 
-__all__ = ["Report"]
+__all__ = ["Count", "Duration", "Percent", "Ratio", "Report"]
 
 # The beginning of kernels' names in TVM.
 _PREFIX = "fused_"
+
+
+class Count(int):
+    """How many times something was."""
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
+
+class Duration(float):
+    """A time."""
+
+    @property
+    def microseconds(self) -> float:
+        """The time in microseconds."""
+        return float(self)
+
+
+class Percent(float):
+    """A part of a whole."""
+
+    @property
+    def percent(self) -> float:
+        """The part in percent."""
+        return float(self)
+
+
+class Ratio(float):
+    """A quotient."""
+
+    @property
+    def ratio(self) -> float:
+        """The number."""
+        return float(self)
+
+
+make_objects(Count, Duration, Percent, Ratio)
+
+# The word that TVM's documents have for the figures of a class.
+_WORDS: dict[type, str] = {Count: "count", Duration: "microseconds", Percent: "percent", Ratio: "ratio"}
+
+
+def _document(value: Any) -> Any:
+    """A figure as TVM's documents have it, with the word of its class."""
+    word = _WORDS.get(type(value))
+    return value if word is None else {word: int(value) if isinstance(value, int) else float(value)}
+
+
+def _figure(value: Any) -> Any:
+    """The figure of a document; numbers and texts stay."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        for kind, word in _WORDS.items():
+            if word in value:
+                return kind(value[word])
+    return value
+
+
+def _each(rows: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    return {name: change(value) for name, value in rows.items()}
 
 
 def _hash_of(row: Mapping[str, Any]) -> str:
@@ -35,11 +97,12 @@ class Report:
         """A report of what `relay.Executable.profile` gave, and of how long the run took."""
         whole = max(seconds, 1e-12)
         calls = [
-            {"Name": _PREFIX + row["name"], "Hash": _hash_of(row), "Count": row["calls"], "Duration (us)": row["seconds"] * 1e6, "Percent": 100 * row["seconds"] / whole, "Device": "cpu0",
-             "FLOPs": row["flops"], "Bytes": row["bytes"]}
+            {"Name": _PREFIX + row["name"], "Hash": _hash_of(row), "Count": Count(row["calls"]), "Duration (us)": Duration(row["seconds"] * 1e6),
+             "Percent": Percent(100 * row["seconds"] / whole), "Device": "cpu0",
+             "FLOPs": Count(row["flops"]), "Bytes": Count(row["bytes"])}
             for row in rows
         ]  # fmt: skip
-        return Report(calls, {"cpu0": {"Duration (us)": seconds * 1e6}}, {"Executor": "relay"})
+        return Report(calls, {"cpu0": {"Duration (us)": Duration(seconds * 1e6)}}, {"Executor": "relay"})
 
     def csv(self) -> str:
         """The calls as comma-separated values, with a line of names."""
@@ -51,12 +114,17 @@ class Report:
 
     def json(self) -> str:
         """Everything as a JSON document, which `from_json` reads."""
-        return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics, "configuration": self.configuration})
+        return json.dumps({
+            "calls": [_each(call, _document) for call in self.calls],
+            "device_metrics": {device: _each(metrics, _document) for device, metrics in self.device_metrics.items()}, "configuration": self.configuration,
+        })  # fmt: skip
 
     @classmethod
     def from_json(cls, s: str) -> Report:
         """The report whose text `json` gave."""
-        return cls(**json.loads(s))
+        found = json.loads(s)
+        calls = [_each(call, _figure) for call in found["calls"]]
+        return cls(calls, {device: _each(metrics, _figure) for device, metrics in found["device_metrics"].items()}, found.get("configuration"))
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """The calls as lines of text: the slowest first, and a line of sums, and one for each device with the time of the whole run.

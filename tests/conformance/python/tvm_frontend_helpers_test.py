@@ -2,6 +2,8 @@
 
 import os
 
+import json
+
 import numpy as np
 import pytest
 
@@ -255,6 +257,12 @@ def test_profiles():
     assert "Duration" in module.get_debug_result()
     report = module.profile(x=rand(4, 4))
     assert Report.from_json(report.json()).calls == report.calls and report.csv().count("\n") == len(report.calls) + 1
+    assert all(call["Duration (us)"].microseconds >= 0 and call["Percent"].percent >= 0 and call["Count"].value == 1 for call in report.calls)
+    document = json.loads(report.json())
+    assert document["calls"][0]["Count"] == {"count": 1} and set(document["calls"][0]["Duration (us)"]) == {"microseconds"}
+    again = Report.from_json(report.json())
+    assert again.json() == report.json() and again.calls[0]["Percent"].percent == report.calls[0]["Percent"]
+    assert Report.from_json(json.dumps({"calls": [{"Count": 2}], "device_metrics": {}, "configuration": {}})).calls == [{"Count": 2}]
     assert len(module.run_individual(2)) == len(report.calls) and module.run_individual_node(0, number=2).mean >= 0
     with pytest.raises(IndexError, match="kernel 9 of a program"):
         module.run_individual_node(9)

@@ -416,3 +416,13 @@ def test_codes_of_simulated_dtypes():
     from tvm.topi.nn.qnn import SQNN_CODE_TO_DTYPE, SQNN_DTYPE_TO_CODE
 
     assert SQNN_CODE_TO_DTYPE[SQNN_DTYPE_TO_CODE["int8"]] == "int8" and tvm.topi.nn.SQNN_DTYPE_TO_CODE is SQNN_DTYPE_TO_CODE
+
+
+def test_other_attributes_keep_the_type():
+    x = relay.var("x", shape=(2,))
+    raw = relay.Function([x], relay.exp(x))
+    with pytest.raises(ValueError, match="has no type yet"):
+        raw.with_attr("a", 1).checked_type
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(raw))["main"]
+    for made in (typed.with_attr("a", 1), typed.with_attr({"a": 1, "b": "two"}), typed.with_attr("a", 1).without_attr("a")):
+        assert made.checked_type == typed.checked_type and made.ret_type == relay.TensorType((2,))

@@ -30,6 +30,8 @@ class Frontend:
 
     def load(self, path: Any, shape_dict: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         """The module and the parameters of a file. Raises TVMCException for formats that are not read."""
+        if self._name in ("onnx", "relay") and not os.path.exists(path):
+            raise FileNotFoundError(f"there is no model at {path}")
         if self._name == "onnx":
             from ...relay.frontend import from_onnx
 
@@ -73,8 +75,6 @@ def load_model(path: str, model_format: str | None = None, shape_dict: Mapping[s
     """A model of a file: ONNX, or program text (``.relay``, ``.rly``). The end of its name says which where no format is
     given. Raises TVMCException for other formats, FileNotFoundError."""
     chosen = get_frontend_by_name(model_format) if model_format else guess_frontend(os.fspath(path))
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"there is no model at {path}")
     return TVMCModel(*chosen.load(path, shape_dict, **kwargs))
 
 
