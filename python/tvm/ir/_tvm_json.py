@@ -400,7 +400,7 @@ class _Document:
             module.add_function(key if isinstance(key, str) else self.name(key), self.make(function))
         at = self.field(root, "attrs")
         attrs = self.dictionary(at) if at and self.key(at) == "DictAttrs" else {}
-        return module.with_attr(attrs) if attrs else module
+        return getattr(module, "with_attr")(attrs) if attrs else module
 
 
 class _NoValueError(_relay.RelayError):

@@ -55,7 +55,7 @@ class _Writer:
             self.written[key] = self.add("runtime.String", repr_str=text)
         return self.written[key]
 
-    def list(self, numbers: list[int]) -> int:
+    def array(self, numbers: list[int]) -> int:
         return self.add("Array", data=numbers) if numbers else self.add("Array")
 
     # ---- Programs ----
@@ -128,7 +128,7 @@ class _Writer:
             fields = {"span": 0}
         for name, value in parts:
             numbers = [self.written[self.identity(each)] for each in (value if name.startswith("*") else [] if value is None else [value])]
-            fields[name.removeprefix("*")] = self.list(numbers) if name.startswith("*") else numbers[0] if numbers else 0
+            fields[name.removeprefix("*")] = self.array(numbers) if name.startswith("*") else numbers[0] if numbers else 0
         more = getattr(self, "_" + kind.lower(), None)
         if more is not None:
             fields.update(more(node))
@@ -173,7 +173,7 @@ class _Writer:
     def _call(self, node: Any) -> dict[str, Any]:
         given = written_type_args(node) or []
         attrs = 0 if node.attrs is None else self.op_attrs(node.attrs)
-        return {"attrs": attrs, "type_args": self.list([self.write(each) for each in given])}
+        return {"attrs": attrs, "type_args": self.array([self.write(each) for each in given])}
 
     def _tuplegetitem(self, node: Any) -> dict[str, Any]:
         return {"index": int(node.index)}
@@ -194,7 +194,7 @@ class _Writer:
     def _tensortype(self, node: Any) -> dict[str, Any]:
         if not isinstance(node, _relay.BaseType) and not isinstance(node.dtype, str):
             raise UnwritableError("an open dtype")
-        return {"dtype": str(node.dtype), "shape": self.list([self.extent(extent) for extent in node.shape])}
+        return {"dtype": str(node.dtype), "shape": self.array([self.extent(extent) for extent in node.shape])}
 
     _basetype = _tensortype
 
@@ -212,7 +212,7 @@ class _Writer:
     def _functype(self, node: Any) -> dict[str, Any]:
         if node.type_constraints or any(each.kind != TypeKind.Type for each in node.type_params):
             raise UnwritableError("kinds of type parameters, and where-clauses")
-        return {"type_constraints": self.list([])}
+        return {"type_constraints": self.array([])}
 
     def _typedata(self, node: Any) -> dict[str, Any]:
         if getattr(node, "is_extern", False):
@@ -298,7 +298,7 @@ class _Writer:
         if isinstance(value, float):
             return self.add("FloatImm", {"dtype": "float64", "span": 0, "value": repr(float(value))})
         if isinstance(value, (list, tuple)):
-            return self.list([self.value(item, depth + 1) for item in value])
+            return self.array([self.value(item, depth + 1) for item in value])
         if isinstance(value, dict):
             if all(isinstance(key, str) for key in value):
                 return self.add("Map", keys=[str(key) for key in value], data=[self.value(item, depth + 1) for item in value.values()])
