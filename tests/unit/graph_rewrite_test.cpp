@@ -315,6 +315,7 @@ TEST(Rewrite, EachIsToldOf) {
                                                              {"prepare_constants", false},
                                                              {"join_products", false},
                                                              {"split_outputs", false},
+                                                             {"join_rows", false},
                                                              {"join_points", false},
                                                              {"winograd", false},
                                                              {"pack_operands", true},
