@@ -5,6 +5,7 @@
 
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
+#include <relay/ir/effects.h>
 #include <relay/ir/equal.h>
 #include <relay/parse/imports.h>
 #include <relay/parse/parse.h>
@@ -256,6 +257,14 @@ void bind_modules(nb::module_& m) {
       nb::arg("mod"));
   m.def("infer_expr_type", &infer_expr_type, nb::arg("expr"), nb::arg("mod"),
         "The type of an expression whose free variables carry annotations.");
+  m.def(
+      "has_effect",
+      [](const ExprRef& expr, const Module& module) {
+        const Effects effects(module, expr.get());
+        return effects.any() && effects.effectful_nodes(expr.get()).contains(expr.get());
+      },
+      nb::arg("expr"), nb::arg("mod"),
+      "True if evaluating an expression has an effect, so that it may stand in one place alone.");
   m.def(
       "function_signature",
       [](const Module& module, nb::handle name) {

@@ -150,3 +150,38 @@ def test_third_order_in_every_mix(name):
     np.testing.assert_allclose(found["rrr"], sum(w * at(0.7 + k * h) for k, w in terms) / h**3, rtol=1e-3)
     for value in found.values():
         np.testing.assert_allclose(value, found["rrr"], rtol=1e-10)
+
+
+X = relay.numpy.asarray(np.random.default_rng(5).normal(size=(2, 4)))
+GAMMA = relay.numpy.asarray(np.random.default_rng(6).normal(size=(4,)))
+IMAGE = relay.numpy.asarray(np.random.default_rng(7).normal(size=(1, 1, 4, 4)))
+# Operators some of whose arguments have another rank than the result, so that these cannot be spread out to it.
+OTHER_RANKS = {
+    "max": (lambda v: v.max(), (GAMMA,)),
+    "max of rows": (lambda v: v.max(axis=-1), (X,)),
+    "min that keeps the axis": (lambda v: v.min(axis=1, keepdims=True), (X,)),
+    "product": (lambda v: v.prod(axis=0), (X,)),
+    "infinity norm": (lambda v: relay.numpy.linalg.vector_norm(v, ord=float("inf")), (GAMMA,)),
+    "layer_norm": (lambda v, g, b: relay.nn.layer_norm(v, g, b), (X, GAMMA, GAMMA)),
+    "rms_norm": (lambda v, g: relay.nn.rms_norm(v, g), (X, GAMMA)),
+    "prelu": (lambda v, a: relay.nn.prelu(v, a), (X, GAMMA)),
+    "variance": (lambda v: relay.mean_variance(v, axis=[1])[1], (X,)),
+    "at[].multiply": (lambda v, u: v.at[1].multiply(u), (GAMMA, X[0, 0])),
+    "at[].max": (lambda v, u: v.at[1].max(u), (GAMMA, X[0, 0])),
+    "max_pool2d": (lambda v: relay.nn.max_pool2d(v, pool_size=(2, 2)), (IMAGE,)),
+    "slope of max_pool2d": (relay.grad(lambda v: (relay.nn.max_pool2d(v, pool_size=(2, 2)) ** 3).sum()), (IMAGE,)),
+    "slope of layer_norm": (relay.grad(lambda v: (relay.nn.layer_norm(v, GAMMA, GAMMA) ** 3).sum()), (X,)),
+    "grid_sample": (lambda v, q: relay.image.grid_sample(v, q), (IMAGE, relay.numpy.asarray(np.random.default_rng(8).uniform(-0.6, 0.6, size=(1, 2, 3, 3))))),
+    "singular values": (relay.numpy.linalg.svdvals, (relay.numpy.asarray([[1.0, 2.0], [3.0, 5.0]], dtype="float64"),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_RANKS)
+def test_arguments_of_another_rank_than_the_result(name):
+    fn, at = OTHER_RANKS[name]
+    random = np.random.default_rng(9)
+    along = [random.normal(size=np.shape(value)) for value in at]
+    found = relay.jvp(fn, at, tuple(relay.numpy.asarray(part) for part in along))[1]
+    step = 1e-6
+    there, back = (np.asarray(fn(*[relay.numpy.asarray(np.asarray(value) + sign * step * part) for value, part in zip(at, along)])) for sign in (1, -1))
+    np.testing.assert_allclose(np.asarray(found), (there - back) / (2 * step), rtol=1e-5, atol=1e-7)

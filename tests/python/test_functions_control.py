@@ -430,3 +430,36 @@ def test_decorators_of_other_people_stay():
     assert float(scaled(rnp.asarray(2.0))) == 6
     # A function of relay.numpy with branches and arguments by name alone.
     assert relay.function(rnp.linalg.cholesky)(rnp.asarray([[4.0]])).shape == (1, 1)
+
+
+def test_gradients_that_use_references_by_several_arguments():
+    def run(x, y):
+        return relay.vmap(lambda a, b: relay.while_loop(lambda s: s < 100.0, lambda s: s * 1.5, a * b))(x, y).sum()
+
+    at = relay.numpy.asarray([1.0, 2.0, 50.0])
+    both = relay.grad(run, (0, 1))(at, at)
+    for place in (0, 1):
+        np.testing.assert_array_equal(both[place], relay.grad(run, place)(at, at))
+    value, named = relay.value_and_grad(lambda p: run(p["a"], p["b"]))({"a": at, "b": at})
+    np.testing.assert_array_equal(value, run(at, at))
+    np.testing.assert_array_equal(named["b"], both[1])
+    # In a branch, and in a loop, whose other rounds do not need them.
+    chosen = relay.function(lambda c, x, y: relay.cond(c, lambda: relay.grad(run, (0, 1))(x, y), lambda: (x, y)))
+    for condition, expected in ((True, both), (False, (at, at))):
+        for got, want in zip(chosen(relay.numpy.asarray(condition), at, at), expected):
+            np.testing.assert_array_equal(got, want)
+
+    @relay.function
+    def descent(x, y):
+        def turn(i, state):
+            slope = relay.grad(run, (0, 1))(*state)
+            return state[0] - 0.001 * slope[0], state[1] - 0.001 * slope[1]
+
+        return relay.fori_loop(0, 3, turn, (x, y))
+
+    x = y = at
+    for _ in range(3):
+        slope = relay.grad(run, (0, 1))(x, y)
+        x, y = x - 0.001 * slope[0], y - 0.001 * slope[1]
+    for got, want in zip(descent(at, at), (x, y)):
+        np.testing.assert_allclose(got, want, rtol=1e-6)

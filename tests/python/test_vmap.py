@@ -197,3 +197,14 @@ def test_arguments():
         relay.vmap(fn, in_axes=("0",))
     with pytest.raises(ValueError, match="axis_size"):
         relay.vmap(fn, axis_size=-1)
+
+
+@pytest.mark.parametrize("name, expected", [("fac", [1, 2, 6]), ("even", [0, 1, 0]), ("odd", [1, 0, 1])])
+def test_a_function_that_reaches_itself(name, expected):
+    mod = relay.parse("""
+def @fac(%n: float32) -> float32 { if (%n < 1f) { 1f } else { %n * @fac(%n - 1f) } }
+def @even(%n: float32) -> float32 { if (%n < 1f) { 1f } else { @odd(%n - 1f) } }
+def @odd(%n: float32) -> float32 { if (%n < 1f) { 0f } else { @even(%n - 1f) } }
+""")
+    mod["lanes"] = relay.vmap(name, mod=mod)
+    np.testing.assert_array_equal(relay.compile(mod, entry="lanes")(np.array([1, 2, 3], "float32")), expected)

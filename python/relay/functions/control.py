@@ -72,7 +72,9 @@ def choose(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], nam
     condition = scalar_truth(test, "the condition")
     trace = current()
     assert trace is not None
+    before = len(trace.shared)
     first, form = tree.flatten(then())
+    between = len(trace.shared)
     second, other = tree.flatten(otherwise())
     if form != other:
         raise TypeError("the two branches give different trees: as many values, with the same keys and fields, are needed on both sides")
@@ -92,7 +94,10 @@ def choose(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], nam
             raise TraceError(f"{label} is {_said(a)} in one branch and {_said(b)} in the other: both are arrays of one type, or the same value")
     if not pairs:
         return tree.unflatten(form, out)
-    node = If(trace.expr(condition), Tuple([trace.expr(a) for a, _ in pairs]), Tuple([trace.expr(b) for _, b in pairs]), span())
+    acts = len(trace.shared) > before
+    otherwise_body = trace.body(Tuple([trace.expr(b) for _, b in pairs]), between)
+    then_body = trace.body(Tuple([trace.expr(a) for a, _ in pairs]), before)
+    node = trace.once(If(trace.expr(condition), then_body, otherwise_body, span()), acts)
     found = iter(emit_tuple(node, [a.weak for a, _ in pairs]))
     done = iter(out)
     return tree.unflatten(form, [next(found) if _is_value(a) and _is_value(b) and item is None else item for a, b, item in zip(first, second, done)])
@@ -197,6 +202,7 @@ def loop(init: Any, test: Callable[[Any], Any], step: Callable[[Any], Any], name
         with enter(inner):
             params = [inner.parameter(f"state{i}", value._type, value.weak) for i, value in enumerate(start)]
             goes = scalar_truth(test(state.rebuilt(params)), "the condition of a loop")
+            of_condition = len(inner.shared)
             turned = [lift(value) for value in state.taken(step(state.rebuilt(params)))]
             wider = [_widened(have, new, state.label(i)) for i, (have, new) in enumerate(zip(params, turned))]
             if not any(wider):
@@ -206,7 +212,7 @@ def loop(init: Any, test: Callable[[Any], Any], step: Callable[[Any], Any], name
         start = [_as(value, *want) if want is not None else value for value, want in zip(start, wider)]
     else:
         raise TraceError("the dtypes of what a loop carries grow with each turn: use astype in the loop")
-    return state.rebuilt(_built(outer, inner, params, start, condition, exprs))
+    return state.rebuilt(_built(outer, inner, params, start, condition, exprs, of_condition))
 
 
 def _as(value: Any, dtype: Any, weak: bool) -> Any:
@@ -217,17 +223,18 @@ def _as_state(new: Any, have: Any) -> Any:
     return new if new.dtype == have.dtype else emit("cast", new, dtype=have.dtype.name, weak=have.weak)
 
 
-def _built(outer: Trace, inner: Trace, params: list[Any], start: list[Any], condition: Any, exprs: list[Any]) -> list[Any]:
+def _built(outer: Trace, inner: Trace, params: list[Any], start: list[Any], condition: Any, exprs: list[Any], of_condition: int) -> list[Any]:
     captured = list(inner.captured.items())
     name = Var("loop", None, span())
     variables = [param._expr for param in params]
     kept = [var for _, var in captured]
-    again = Call(name, [*exprs, *kept], None, span=span())
-    body = If(condition, again, Tuple(variables), span())
+    acts = bool(inner.shared)
+    again = inner.body(Call(name, [*exprs, *kept], None, span=span()), of_condition)
+    body = inner.body(If(condition, again, Tuple(variables), span()))
     result = TupleType([param._type for param in params])
     made = Function([*variables, *kept], body, result, span=span())
     first = Call(name, [*[outer.expr(value) for value in start], *[expr for expr, _ in captured]], None, span=span())
-    return emit_tuple(Let(name, made, first, span()), [param.weak for param in params])
+    return emit_tuple(outer.once(Let(name, made, first, span()), acts), [param.weak for param in params])
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:

@@ -50,7 +50,7 @@ def _traced_once(python: Callable[..., Any], form: _Form, inputs: Sequence[Trace
         raise TraceError(f"a function with a gradient of its own reads a traced array of {kind} from outside: give it as an argument, which the gradient is for, too")
     form.weak = [value.weak for value in results]
     form.weak_inputs = [value.weak for value in inputs]
-    return Function([param.variable for param in params], Tuple(exprs))
+    return Function([param.variable for param in params], trace.body(Tuple(exprs)))
 
 
 def _gradient_of(gradient: Callable[..., Any], form: _Form) -> Callable[..., list[Expr | None]]:
@@ -71,7 +71,7 @@ def _gradient_of(gradient: Callable[..., Any], form: _Form) -> Callable[..., lis
             exprs = [None if value is None else trace.expr(value) for value in _slopes(found, form, arrays)]
         # One tuple, so that work for several gradients stays one.
         known = dict(zip([param.variable for param in inner], outer))
-        made = bind(Tuple([expr for expr in exprs if expr is not None]), known)
+        made = bind(trace.body(Tuple([expr for expr in exprs if expr is not None])), known)
         places = iter(range(len(exprs)))
         return [None if expr is None else TupleGetItem(made, next(places)) for expr in exprs]
 

@@ -192,7 +192,7 @@ def _traced(fn: Any, form: Any, leaves: list[Any], arrays: list[Array], places: 
     if not traced:
         return _Entry(None, out_form, kept, True)
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
-    trace.module["main"] = Function([param.variable for param in params], body)
+    trace.module["main"] = Function([param.variable for param in params], trace.body(body))
     few = sum(array.size for array in arrays) <= _FEW_ELEMENTS and all(_is_few(item) for item in traced)
     return _Entry(trace.module, out_form, kept, few)
 

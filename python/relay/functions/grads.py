@@ -70,10 +70,11 @@ class _Program:
             self.leaves, self.form = tree.flatten(found)
             self.results = [_lift(item) for item in self.leaves]
             self.exprs = [trace.expr(item) for item in self.results]
+        self.trace = trace
         self.captured = dict(trace.captured)
 
     def function(self, first_alone: bool) -> Function:
-        body = self.exprs[0] if first_alone else Tuple(self.exprs)
+        body = self.trace.body(self.exprs[0] if first_alone else Tuple(self.exprs))
         return Function([*[param.variable for param in self.params], *self.captured.values()], body)
 
     def inputs_of(self) -> list[Any]:
@@ -82,7 +83,7 @@ class _Program:
     def inline(self, made: Function, further: Sequence[Any] = ()) -> Any:
         """A function of the program in place: an expression of this trace, and its type."""
         given = [*self.inputs_of(), *further]
-        body = _core.substitute(made.body, dict(zip(made.params, given)))
+        body = self.outer.once(_core.substitute(made.body, dict(zip(made.params, given))))
         return body, type_of(self.outer, body)
 
     def gradients(self, expr: Any, type_: Any) -> Any:

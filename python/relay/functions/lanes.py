@@ -67,7 +67,7 @@ def vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = 
             exprs = [trace.expr(item) for item in lifted]
         out = _spread(out_axes, found, "out_axes")
         captured = dict(trace.captured)
-        one = Function([*[param.variable for param in params], *captured.values()], Tuple(exprs))
+        one = Function([*[param.variable for param in params], *captured.values()], trace.body(Tuple(exprs)))
         known = list(dict.fromkeys(extent for extent in [axis_size, *lanes] if isinstance(extent, int)))
         if len(known) > 1:
             raise ValueError(f"vmap: arrays of {' and '.join(map(str, known))} lanes go together")

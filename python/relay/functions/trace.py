@@ -37,10 +37,27 @@ class Trace:
         # Values from outside that this function reads, each with the parameter that brings it in.
         self.captured: dict[Expr, Var] = {}
         self.constants: dict[int, tuple[Any, Constant]] = {} if parent is None else parent.constants
+        # What has effects and is read in several places, such as a gradient that uses references: lets of the body, in order.
+        self.shared: list[tuple[Var, Expr]] = []
 
     def parameter(self, name: str, type_: TensorType, weak: bool = False) -> Any:
         """A new parameter, as a traced array."""
         return wrap(self, Var(name, type_, span()), type_, weak)
+
+    def once(self, expr: Expr, acts: bool | None = None) -> Expr:
+        """An expression to be read in several places: a variable of the body if it has effects, which `acts` says if it is known."""
+        if not (_core.has_effect(expr, self.module) if acts is None else acts):
+            return expr
+        var = Var("found", type_of(self, expr), span())
+        self.shared.append((var, expr))
+        return var
+
+    def body(self, expr: Expr, since: int = 0) -> Expr:
+        """An expression below the lets of what was shared from the `since`-th on, which end with it."""
+        for var, value in reversed(self.shared[since:]):
+            expr = Let(var, value, expr, span())
+        del self.shared[since:]
+        return expr
 
     def expr(self, value: Any) -> Expr:
         """The expression of a traced array in this function. A value from a function around it comes in as a parameter."""

@@ -278,7 +278,7 @@ class TracedFunction:
             exprs = [trace.expr(item) for item in traced]
         symbols = [dim.symbol for dim in dims.values() if dim.symbol is not None]
         body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
-        trace.module["main"] = Function([param.variable for param in params], body, None, symbols)
+        trace.module["main"] = Function([param.variable for param in params], trace.body(body), None, symbols)
         constants = [array for array, _ in trace.constants.values()]
         return Traced(trace.module, out_form, kept, constants, time.perf_counter() - start), order
 

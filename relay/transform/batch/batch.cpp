@@ -8,6 +8,7 @@
 #include <relay/ir/visit.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/lane_values.h>
+#include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/transform/batch/lane_writer.h>
 #include <relay/transform/batch/parts.h>
@@ -258,10 +259,29 @@ bool has_places(const Function& function) {
   return found;
 }
 
+/// A call of the function in the place of one that reaches itself: the function for many lanes that
+/// a recursion calls has a parameter more, the lanes that go on.
+FunctionRef called_if_recursive(const FunctionRef& function, const Module& module) {
+  if (!function->type_params().empty()) return function;
+  for (const auto& entry : module.functions()) {
+    if (entry.function.get() != function.get()) continue;
+    if (!CallGraph(module).is_recursive(entry.name)) return function;
+    std::vector<VarRef> params;
+    for (const VarRef& param : function->params())
+      params.push_back(make_var(param->name(), param->annotation(), param->span()));
+    const std::vector<ExprRef> args(params.begin(), params.end());
+    return make_function(params,
+                         make_call(make_global_var(entry.name), args, {}, {}, function->span()),
+                         function->ret_type(), {}, {}, {}, function->span());
+  }
+  return function;
+}
+
 }  // namespace
 }  // namespace lanes
 
-FunctionRef batch(const FunctionRef& function, Module& module, const BatchForm& form) {
+FunctionRef batch(const FunctionRef& given, Module& module, const BatchForm& form) {
+  const FunctionRef function = lanes::called_if_recursive(given, module);
   if (form.in.size() != function->params().size())
     throw Error("the function has " + std::to_string(function->params().size()) +
                     " parameters; in_axes has " + std::to_string(form.in.size()) + " entries",

@@ -137,6 +137,26 @@ class Tangent {
     return std::ranges::equal(a.dims(), b.dims());
   }
 
+  /// True if elements of a tensor are repeated where it is spread out, and none is left out.
+  static bool is_smaller(const TensorType& tensor, const TensorType& result) {
+    const auto few = tensor.dims(), many = result.dims();
+    if (few.size() > many.size()) return false;
+    const size_t more = many.size() - few.size();
+    for (size_t d = 0; d < few.size(); ++d)
+      if (!few[d].is_int(1) && !(few[d] == many[more + d])) return false;
+    return true;
+  }
+
+  /// The operator's result on other arguments has the type that it had.
+  bool keeps_type(const std::vector<TypeRef>& types) const {
+    try {
+      const TypeRef type = infer_call_type(op_, types, given_.call.attrs());
+      return type && type == TypeRef(given_.call.type());
+    } catch (const Error&) {
+      return false;  // gamma of a norm may have one axis, say
+    }
+  }
+
   /// The argument and its tangents, spread out to the shape of the result. False if it cannot be.
   bool spread(size_t i, const TensorType& result, ExprRef& arg, TypeRef& type,
               Leaves& directions) const {
@@ -148,7 +168,7 @@ class Tangent {
     });
     if (same) return true;
     const auto* tensor = type->as<TensorType>();
-    if (tensor == nullptr || !num_elements(&result)) return false;
+    if (tensor == nullptr || !num_elements(&result) || !is_smaller(*tensor, result)) return false;
     arg = spread_to(result, arg);
     directions[0] = spread_to(result, directions[0]);
     type = TensorType::make(result.dims(), tensor->dtype());
@@ -167,8 +187,7 @@ class Tangent {
       if (!spread(i, *tensors[0], args[i], types[i], directions[i])) return {};
     }
     const OpCall call(op_, given_.call.attrs(), types, TypeRef(given_.call.type()));
-    const TypeRef type = infer_call_type(op_, types, given_.call.attrs());
-    if (!type || !(type == call.output())) return {};
+    if (!keeps_type(types)) return {};
     if (!is_pointwise_in(build_computation(call), tensors_of(active_))) return {};
     Leaves totals(tensors.size());
     for (const size_t i : active_) {
