@@ -69,10 +69,10 @@ std::optional<QuantisedResult> clip_on_integers(const QuantisedCall& use) {
   std::optional<double> scale = known_number(affine->scale);
   std::optional<double> zero = known_number(affine->zero_point);
   if (!affine->vector && scale && zero && *scale > 0) {
-    auto [low, high] = integer_range(affine->dtype);
+    const auto range = integer_range(affine->dtype);
     auto bound = [&](double value) {
       const double q = std::round(value / *scale) + *zero;
-      return std::clamp(q, static_cast<double>(low), static_cast<double>(high));
+      return std::clamp(q, static_cast<double>(range.first), static_cast<double>(range.second));
     };
     ClipAttrs bounds = attrs;
     bounds.a_min.value = bound(attrs.a_min);

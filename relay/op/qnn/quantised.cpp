@@ -143,14 +143,15 @@ double known_scale(const Formula& scale) {
 /// of the range are cut off before they are rounded, with a known scale before they are divided:
 /// then all that is divided is finite.
 Formula quantized_by_sum(const Formula& data, const QuantParams& params, DType dtype) {
-  const auto [low, high] = integer_range(dtype);
+  const auto range = integer_range(dtype);
   const int64_t zero = params.zero_point.constant().element_as_int64(0);
   const double scale = known_scale(params.scale);
   auto cut = [&](const Formula& x, double unit) {
     auto end = [&](int64_t of_range) {
       return static_cast<double>(static_cast<float>(static_cast<double>(of_range - zero) * unit));
     };
-    return clip(where(is_nan(x), Formula::real(0, x.dtype), x), end(low), end(high));
+    return clip(where(is_nan(x), Formula::real(0, x.dtype), x), end(range.first),
+                end(range.second));
   };
   Formula steps = scale > 0 ? cut(data, scale) / params.scale : cut(data / params.scale, 1);
   // Beside this number float32 has no fractions: a sum with it is rounded to even.
