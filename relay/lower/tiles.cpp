@@ -218,7 +218,8 @@ class SpreadTables : public TableKernel {
     planes.lines = down;
     if (planes.elements() * bytes > kBandBytes) return std::nullopt;
     for (size_t d = row_; d-- > 0 && !is_key(d);) {
-      if (!is_known(d) || extent(d) == 1) continue;
+      if (!is_known(d)) break;  // planes inside of it follow one another, those beyond do not
+      if (extent(d) == 1) continue;
       // As many as fill a vector, all groups of equal size.
       int64_t count = std::min({extent(d), std::max<int64_t>(lanes / (down * across), 1),
                                 kBandBytes / (planes.elements() * bytes)});

@@ -157,11 +157,15 @@ TEST(Winograd, Groups) {
 
 // One compiled program takes any number of images.
 TEST(Winograd, OpenImages) {
-  for (int64_t images : {1, 3}) {
+  for (int64_t images : {1, 2, 3}) {
     expect_same(
         {{images, 32, 14, 13}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b + %x)", "n"});
     expect_same({{images, 64, 16, 15}, {96, 32, 3, 3}, "padding=[1, 1], groups=2", "%c", "n"});
     expect_same({{images, 48, 70, 67}, {24, 48, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "n"});
+    // Planes of which several fill a vector.
+    expect_same({{images, 32, 8, 16}, {16, 32, 3, 3}, "padding=[1, 1]", "%c", "n"});
+    expect_same({{images, 32, 16, 8}, {16, 32, 3, 3}, "padding=[1, 1]", "%c", "n"});
+    expect_same({{images, 48, 8, 14}, {40, 48, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "n"});
   }
 }
 
