@@ -45,8 +45,10 @@ struct Target {
   /// The target with a name, "host" too, or of a file, whose name ends in ".json" (`load`). Throws
   /// Error that names the known ones.
   static Target parse(std::string_view name);
-  /// The target that a file describes as `relay machine --format json` prints it: a name, and sizes of
-  /// caches in bytes for those that are not the usual ones. Throws Error if it is no such file.
+  /// The target with one of kTargetNames, with the usual sizes of caches. Throws Error for others.
+  static Target named(std::string_view name);
+  /// The target that a file describes as `relay machine --format json` prints it: a name, and sizes
+  /// of caches in bytes for those that are not the usual ones. Throws Error if it is no such file.
   static Target load(const std::string& path);
   /// True if this machine can run it.
   bool runs_here() const;

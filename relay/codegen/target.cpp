@@ -93,6 +93,10 @@ Target Target::host() {
 Target Target::parse(std::string_view name) {
   if (name == "host") return host();
   if (name.ends_with(".json")) return load(std::string(name));
+  return named(name);
+}
+
+Target Target::named(std::string_view name) {
   for (const Known& each : kTargets) {
     if (each.name == name) return each.target;
   }

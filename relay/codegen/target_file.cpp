@@ -46,7 +46,7 @@ class Reader {
       fail("it names no target: \"target\": \"avx2\" and the like");
     const auto named = name->get<std::string>();
     if (named == "host") fail("\"target\" is \"host\", which is another one on each machine");
-    Target target = Target::parse(named);
+    Target target = Target::named(named);
     check_names(record);
     take(record, target.processor);
     return target;

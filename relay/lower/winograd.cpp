@@ -67,7 +67,7 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
   // A transform of a tile does few operations for each element that it moves.
   constexpr double kTransform = 20;
   constexpr double kMostBytes = 64 << 20;    // of what lies between the steps
-  constexpr double kMostOfImage = 32 << 20;  // of one image among as many as a run has
+  constexpr double kMostOfImage = 10 << 20;  // of one image among as many as a run has
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   const auto out_channels = static_cast<double>(conv.extent(conv.out_channel));
   const double groups =

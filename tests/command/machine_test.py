@@ -77,15 +77,27 @@ def test_tuning_keeps_what_it_finds(tmp_path):
     program, model = tmp_path / "p.rly", tmp_path / "p.rlx"
     program.write_text(PROGRAM)
     here = {"RELAY_CACHE_DIR": str(tmp_path / "cache")}
-    done = relay("tune", program, "-o", model, "--threads", 1, "--seconds", 20, **here)
+    done = relay("tune", program, "-o", model, "--threads", 1, "--seconds", 20, "--arg", "x=random(256, 96)", **here)
     assert done.returncode == 0, done.stderr
+    assert "made up small" not in done.stderr
     lines = done.stdout.splitlines()
-    assert [line.startswith("made up: %") for line in lines[:2]] == [True, True]
-    assert lines[2].startswith("@main: ") and " of 1 measured kernels have other sizes" in lines[2]
+    assert lines[0].startswith("made up: %w")
+    assert lines[1].startswith("@main: ") and " of 1 measured kernels have other sizes" in lines[1]
     kept = (tmp_path / "cache" / "tuned").read_text().splitlines()
     assert kept[0].startswith("relay tuned kernels ")
-    assert len(kept) - 1 == len(lines) - 3
+    assert len(kept) - 1 == len(lines) - 2
     assert relay("bench", model, "--runs", 3).returncode == 0
+
+
+def test_tuning_finds_out_first_what_cannot_be_written(tmp_path):
+    program = tmp_path / "p.rly"
+    program.write_text(PROGRAM)
+    done = relay("tune", program, RELAY_CACHE_DIR="/proc/none")
+    assert done.returncode == 1 and "/proc/none" in done.stderr and done.stdout == ""
+    done = relay("tune", program, "-o", tmp_path / "absent" / "p.rlx", RELAY_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.returncode == 1 and "absent" in done.stderr and done.stdout == ""
+    done = relay("tune", program, "--seconds", 0.1, RELAY_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.returncode == 0 and "extents that the program leaves open are made up small" in done.stderr
 
 
 def test_what_cannot_be_tuned(tmp_path):

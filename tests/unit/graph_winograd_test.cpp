@@ -209,7 +209,7 @@ TEST(Winograd, LeftAlone) {
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 7, 7}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 5, 3}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 1, 1}}), none);
-  // What lies between the steps may take 64 MiB, and 32 for each of an open number of images.
+  // What lies between the steps may take 64 MiB, and 10 for each of an open number of images.
   EXPECT_EQ(tiles({{1, 64, 192, 192}, {64, 64, 3, 3}}), std::pair(1, 0));
   EXPECT_EQ(tiles({{1, 64, 192, 192}, {64, 64, 3, 3}, "padding=[1, 1]", "%c", "n"}), none);
   // Weights that are no constants.

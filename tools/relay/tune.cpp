@@ -1,11 +1,14 @@
 // relay tune: measures which sizes of tiles suit this machine, for the kernels of a program.
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <string>
 
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <relay/infer/infer.h>
+#include <relay/runtime/file.h>
 #include <relay/support/error.h>
 #include <relay/vm/machine/executable_file.h>
 #include <relay/vm/tune/tune.h>
@@ -70,6 +73,44 @@ std::string report_text(const std::string& entry, const vm::TuneResult& result) 
          text;
 }
 
+std::vector<std::string> keys_of(const vm::TuneResult& result) {
+  std::vector<std::string> keys;
+  for (const vm::TunedKernel& kernel : result.kernels) keys.push_back(kernel.key);
+  return keys;
+}
+
+// What cannot be written should not be found out when the search is over.
+void check_places(const TuneCommand& options, const std::filesystem::path& cache) {
+  if (options.native.use_cache) codegen::TunedKernels().write(cache, {});
+  if (!options.output.empty()) OutputFile(options.output);
+}
+
+// True if a type's text leaves extents open: "Tensor[(?, 96), float32]", "Tensor[(n), float32]".
+bool has_open_extent(const std::string& type) {
+  for (size_t at = type.find("[("); at != std::string::npos; at = type.find("[(", at + 1)) {
+    const std::string extents = type.substr(at, type.find(')', at) - at);
+    if (std::ranges::any_of(extents, [](char c) { return c == '?' || std::isalpha(c) != 0; }))
+      return true;
+  }
+  return false;
+}
+
+// Extents that nobody gives are made up small; what is best for those is no guide for others.
+void warn_of_open_extents(const vm::Entry& entry, const Given& given,
+                          const std::vector<std::string>& made_up) {
+  if (!given.dims.empty()) return;
+  const bool open = std::ranges::any_of(entry.params.parts, [&](const TypeCheck::Part& part) {
+    const std::string line = "%" + part.what + ":";
+    return has_open_extent(part.text) &&
+           std::ranges::any_of(made_up, [&](const auto& text) { return text.starts_with(line); });
+  });
+  if (!open) return;
+  report(
+      {Diagnostic::warning("extents that the program leaves open are made up small, so the sizes "
+                           "that are found suit small ones")
+           .help("give them as they will be: --dim NAME=N, or arguments")});
+}
+
 void tune(const TuneCommand& options) {
   refuse_same_file(options.program, options.output);
   if (is_model_file(options.program))
@@ -93,26 +134,26 @@ void tune(const TuneCommand& options) {
   Given given = options.given;
   given.params.clear();
   std::vector<std::string> made_up;
-  const std::vector<Value> arguments =
-      bind_entry(*std::ranges::find(first->entries, entry, &vm::Entry::name), given,
-                 Missing::kMakeUp, made_up);
+  const vm::Entry& function = *std::ranges::find(first->entries, entry, &vm::Entry::name);
+  const std::vector<Value> arguments = bind_entry(function, given, Missing::kMakeUp, made_up);
+  warn_of_open_extents(function, given, made_up);
+  check_places(options, search.compile.cache);
   Interruption interruption;
   search.interrupt = interruption.flag();
   TuneLine line;
   search.on_progress = [&line](const vm::TuneProgress& progress) { line.show(progress); };
   const vm::TuneResult result = vm::tune(program.module, program.entry, arguments, search);
   line.clear();
-  std::vector<std::string> measured;
-  for (const vm::TunedKernel& kernel : result.kernels) measured.push_back(kernel.key);
-  if (options.native.use_cache) result.found.write(search.compile.cache, measured);
   for (const std::string& text : made_up) print_out("made up: " + text + "\n");
   print_out(report_text(entry, result));
-  if (options.output.empty()) return;
-  search.compile.tuned = &result.found;
-  search.compile.late_constants = true;
-  const auto tuned = vm::compile(program.module, program.entry, search.compile);
-  program.module = Module();
-  vm::save_executable(*tuned, options.output);
+  if (!options.output.empty()) {
+    search.compile.tuned = &result.found;
+    search.compile.late_constants = true;
+    const auto tuned = vm::compile(program.module, program.entry, search.compile);
+    program.module = Module();
+    vm::save_executable(*tuned, options.output);
+  }
+  if (options.native.use_cache) result.found.write(search.compile.cache, keys_of(result));
 }
 
 }  // namespace

@@ -111,7 +111,8 @@ class Tuner {
                                             ChosenSizes::kTiles};
   static constexpr size_t kMostChoices = 8;  // of a kernel in a stage
   static constexpr double kBetter = 0.97;    // of the time before: less may be chance
-  static constexpr double kShare = 0.005;    // of the run: kernels that matter
+  static constexpr double kShare = 0.005;    // of the run: kernels that matter,
+  static constexpr double kLeast = 3000;  // and are longer than the clock's noise, in nanoseconds
 
   std::unique_ptr<Candidate> candidate(const TunedKernels& tuned) const {
     return std::make_unique<Candidate>(module_, entry_, tuned, options_);
@@ -142,7 +143,8 @@ class Tuner {
     result_.before_ns = result_.after_ns = times.whole;
     for (const auto& [key, kernel] : best_->kernels()) {
       const auto found = times.of.find(key);
-      if (found == times.of.end() || found->second < kShare * times.whole) continue;
+      if (found == times.of.end() || found->second < std::max(kLeast, kShare * times.whole))
+        continue;
       const Kernel& own = best_->executable().kernels[kernel.first];
       result_.kernels.push_back({own.name, own.source, key, found->second, found->second,
                                  result_.found.find(key).value_or(TileChoice())});
@@ -235,6 +237,9 @@ class Tuner {
       for (TunedKernel& kernel : result_.kernels) {
         kernel.before_ns = before.of.at(kernel.key);
         kernel.after_ns = after.of.at(kernel.key);
+        if (kernel.after_ns < kernel.before_ns) continue;
+        kernel.choice = none.find(kernel.key).value_or(TileChoice());
+        result_.found.set(kernel.key, kernel.choice);
       }
     } catch (const Interrupted&) {
       result_.complete = false;
