@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from typing import Any, Callable, Sequence
 
 from . import control, tree
@@ -60,32 +61,28 @@ def if_(test: Any, then: Any, otherwise: Any, get: Any, put: Any, names: Sequenc
         def run() -> Any:
             put(before)
             body()
-            return dict(zip(names, get()))
+            return get()
 
         return run
 
-    first, second = side(then)(), side(otherwise)()
-    put(before)
-    kept: dict[str, Any] = {}
-    wanted = []
-    for name, old in zip(names, before):
-        a, b = first[name], second[name]
-        if isinstance(a, Undefined) or isinstance(b, Undefined) or not _fits(a, b, name in used):
+    try:
+        sides = control.Sides(test, side(then), side(otherwise), put.__closure__ or ())
+    finally:
+        put(before)
+    made: list[Any] = []
+    for name, a, b in zip(names, sides.first, sides.second):
+        if a is not b and (isinstance(a, Undefined) or isinstance(b, Undefined) or not (name in used or _fits(sides, a, b))):
             # It has a value on one side alone, and must not be read.
-            kept[name] = Undefined(name)
+            made.append(functools.partial(Undefined, name))
         else:
-            wanted.append(name)
-    chosen = control.choose(test, lambda: tuple(first[name] for name in wanted), lambda: tuple(second[name] for name in wanted), _labels(wanted, first))
-    put(tuple(kept[name] if name in kept else chosen[wanted.index(name)] for name in names))
+            made.append(sides.add(a, b, name))
+    sides.emit()
+    put(tuple(value() for value in made))
 
 
-def _fits(a: Any, b: Any, used: bool) -> bool:
-    if used:
-        return True
-    (x, form), (y, other) = tree.flatten(a), tree.flatten(b)
-    if form != other:
-        return False
-    return all(_same(one, two) for one, two in zip(x, y))
+def _fits(sides: control.Sides, a: Any, b: Any) -> bool:
+    (x, form), (y, other) = sides.trees(a, b)
+    return form == other and all(_same(one, two) for one, two in zip(x, y))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -109,7 +106,7 @@ def returned(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], g
         put(before)
         return body()
 
-    return control.choose(test, lambda: side(then), lambda: side(otherwise))
+    return control.choose(test, lambda: side(then), lambda: side(otherwise), put.__closure__ or ())
 
 
 def if_else(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -123,20 +120,27 @@ def and_(first: Any, second: Callable[[], Any]) -> Any:
     """`first and second`: for traced arrays of bool, and of the truth of both."""
     if not _decides(first):
         return first and second()
-    return _both("logical_and", first, second())
+    return _both("logical_and", first, second, True)
 
 
 def or_(first: Any, second: Callable[[], Any]) -> Any:
     """`first or second`."""
     if not _decides(first):
         return first or second()
-    return _both("logical_or", first, second())
+    return _both("logical_or", first, second, False)
 
 
-def _both(name: str, first: Any, second: Any) -> Any:
+def _both(name: str, first: Any, second: Callable[[], Any], goes_on: bool) -> Any:
+    """Both operands are computed; what the second one does to objects happens where Python would compute it."""
     from .. import numpy
 
-    return getattr(numpy, name)(control.scalar_truth(first, "an operand of and and or"), control.scalar_truth(second, "an operand of and and or"))
+    def nothing() -> None:
+        return None
+
+    sides = control.Sides(first, *((second, nothing) if goes_on else (nothing, second)))
+    sides.emit()
+    other = sides.first if goes_on else sides.second
+    return getattr(numpy, name)(control.scalar_truth(first, "an operand of and and or"), control.scalar_truth(other, "an operand of and and or"))
 
 
 def not_(value: Any) -> Any:

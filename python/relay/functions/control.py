@@ -17,6 +17,7 @@ from . import tree
 from .array import Array, BaseArray, Tracer
 from .dtypes import DTYPES, promote
 from .eager import results
+from .objects import State, Watch
 from .traced import function
 from .places import TraceError, span
 from .trace import Size, Trace, current, dim_of, emit_tuple, enter
@@ -67,44 +68,101 @@ def scalar_truth(value: Any, what: str) -> Any:
     return found if not found.ndim else emit("reshape", found, newshape=[])
 
 
-def choose(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], names: Sequence[str] | None = None) -> Any:
-    """One of two trees of arrays by a traced condition. Both branches become part of the program; one of them runs."""
-    condition = scalar_truth(test, "the condition")
-    trace = current()
-    assert trace is not None
-    before = len(trace.shared)
-    first, form = tree.flatten(then())
-    between = len(trace.shared)
-    second, other = tree.flatten(otherwise())
-    if form != other:
-        raise TypeError("the two branches give different trees: as many values, with the same keys and fields, are needed on both sides")
-    pairs: list[tuple[Any, Any]] = []
-    out: list[Any] = []
-    for i, (a, b) in enumerate(zip(first, second)):
-        label = names[i] if names is not None and i < len(names) else f"value {i + 1}"
+class Sides:
+    """Two branches of a traced condition, both traced. Values of one side and the other become one by `add`; `emit` makes the program choose."""
+
+    def __init__(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], handled: Sequence[Any] = ()) -> None:
+        self._condition = scalar_truth(test, "the condition")
+        self._watch = Watch((then, otherwise), handled)
+        self._pairs: list[tuple[Any, Any]] = []
+        self._chosen: list[Any] = []
+        trace = current()
+        assert trace is not None
+        # What either side shares is bound in its branch.
+        self._shared_before = len(trace.shared)
+        self.first, self._after_first = self._watch.run(then)
+        self._shared_between = len(trace.shared)
+        self.second, self._after_second = self._watch.run(otherwise)
+
+    def trees(self, a: Any, b: Any) -> tuple[tuple[list[Any], Any], tuple[list[Any], Any]]:
+        """Leaves and form of a value of either side, as that side leaves it."""
+        return self._watch.within(self._after_first, lambda: tree.flatten(a)), self._watch.within(self._after_second, lambda: tree.flatten(b))
+
+    def labels(self, a: Any, name: str) -> list[str]:
+        """Names for the leaves of a value of the first side."""
+        return self._watch.within(self._after_first, lambda: tree.paths(a, name))  # type: ignore[no-any-return]
+
+    def add(self, a: Any, b: Any, name: str | None = None) -> Callable[[], Any]:
+        """What gives the value that stands for both once the program has the choice."""
+        if a is b:
+            return lambda: a
+        (first, form), (second, other) = self.trees(a, b)
+        if form != other:
+            raise TraceError(
+                f"{name + ': ' if name else ''}the two branches give different trees: as many values, with the same keys and fields, are needed on both sides"
+            )
+        labels = self.labels(a, name) if name else [f"value {i + 1}" for i in range(len(first))]
+        leaves = [self._leaf(one, two, labels[i]) for i, (one, two) in enumerate(zip(first, second))]
+        return lambda: tree.unflatten(form, [leaf() for leaf in leaves])
+
+    def _leaf(self, a: Any, b: Any, label: str) -> Callable[[], Any]:
+        if a is b:
+            return lambda: a
         if _is_value(a) and _is_value(b):
-            if a is b and isinstance(a, (int, float)):
-                out.append(a)
-                continue
-            pairs.append(_matched(a, b, label))
-            out.append(None)
-        elif a is b or a == b:
-            out.append(a)
-        else:
-            raise TraceError(f"{label} is {_said(a)} in one branch and {_said(b)} in the other: both are arrays of one type, or the same value")
-    if not pairs:
-        return tree.unflatten(form, out)
-    acts = len(trace.shared) > before
-    otherwise_body = trace.body(Tuple([trace.expr(b) for _, b in pairs]), between)
-    then_body = trace.body(Tuple([trace.expr(a) for a, _ in pairs]), before)
-    node = trace.once(If(trace.expr(condition), then_body, otherwise_body, span()), acts)
-    found = iter(emit_tuple(node, [a.weak for a, _ in pairs]))
-    done = iter(out)
-    return tree.unflatten(form, [next(found) if _is_value(a) and _is_value(b) and item is None else item for a, b, item in zip(first, second, done)])
+            if type(a) is type(b) and is_scalar(a) and a == b:
+                return lambda: a
+            place = len(self._pairs)
+            self._pairs.append(_matched(a, b, label))
+            return lambda: self._chosen[place]
+        if type(a) is type(b) and a == b:
+            return lambda: a
+        raise TraceError(
+            f"{label} is {_said(a, b)} in one branch and {_said(b, a)} in the other: arrays of one type can be chosen, in trees too; anything else has to "
+            "be the same value in both"
+        )
+
+    def emit(self) -> None:
+        """Makes the choice a part of the program. Objects that a branch changed hold what the condition chooses from here on."""
+        from .branches import Undefined
+
+        trace = current()
+        assert trace is not None
+        merged = []
+        for place, a, b, differ in self._watch.differing(self._after_first, self._after_second):
+            values = list(a.values)
+            made = []
+            for i, name in differ:
+                # A variable that one side alone gives a value has none behind.
+                lost = next((one for one in (a.values[i], b.values[i]) if isinstance(one, Undefined)), None)
+                made.append((i, self.add(a.values[i], b.values[i], name) if lost is None else self.add(lost, lost)))
+            merged.append((place, State(a.keys, values), made))
+        if self._pairs:
+            acts = len(trace.shared) > self._shared_before
+            first, second = [Tuple([trace.expr(one) for one in side]) for side in zip(*self._pairs)]
+            otherwise = trace.body(second, self._shared_between)
+            then = trace.body(first, self._shared_before)
+            node = trace.once(If(trace.expr(self._condition), then, otherwise, span()), acts)
+            self._chosen = emit_tuple(node, [a.weak for a, _ in self._pairs])
+        for _, state, made in merged:
+            for i, value in made:
+                state.values[i] = value()
+        self._watch.put({place: state for place, state, _ in merged})
 
 
-def _said(value: Any) -> str:
-    return f"an array of {value._text()}" if isinstance(value, Tracer) else f"a {type(value).__name__}"
+def choose(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], handled: Sequence[Any] = ()) -> Any:
+    """One of two trees of arrays by a traced condition. Both branches become part of the program; one of them runs."""
+    sides = Sides(test, then, otherwise, handled)
+    found = sides.add(sides.first, sides.second)
+    sides.emit()
+    return found()
+
+
+def _said(value: Any, other: Any) -> str:
+    if isinstance(value, Tracer):
+        return f"an array of {value._text()}"
+    if type(value) is type(other):  # the type alone would say nothing
+        return repr(value) if is_scalar(value) or isinstance(value, (str, bytes)) and len(value) < 40 else f"a {type(value).__name__} of its own"
+    return "None" if value is None else f"of the type {type(value).__name__}"
 
 
 def _matched(a: Any, b: Any, label: str) -> tuple[Any, Any]:
@@ -167,7 +225,7 @@ class _State:
             raise TraceError("a turn of a loop gives another tree than it took: as many values, with the same keys and fields, are needed")
         for i, item in enumerate(leaves):
             if i not in self.places and not (item is self.leaves[i] or (type(item) is type(self.leaves[i]) and item == self.leaves[i])):
-                raise TraceError(f"{self.labels[i]} is {_said(self.leaves[i])} before a turn of a loop and {_said(item)} after it")
+                raise TraceError(f"{self.labels[i]} is {_said(self.leaves[i], item)} before a turn of a loop and {_said(item, self.leaves[i])} after it")
         return [leaves[i] for i in self.places]
 
     def label(self, place: int) -> str:

@@ -202,20 +202,22 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, node: Any) -> None:
         self.count = 0
-        self.outside: set[str] = set()
+        # Names of modules and of functions around it; parts of the function say so again, since they are functions of their own.
+        self.outside: dict[str, type] = {}
         for one in _own(node):
             if isinstance(one, (ast.Global, ast.Nonlocal)):
-                self.outside |= set(one.names)
+                self.outside.update(dict.fromkeys(one.names, type(one)))
         arguments = node.args
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *[one for one in (arguments.vararg, arguments.kwarg) if one]]
         self.parameters = {one.arg for one in named}
         self.declared: set[str] = set()
 
     def function(self, node: Any) -> Any:
+        outer = self.outer(node.body)
         body = self.block(node.body, [])
         start = [ast.Assign([ast.Name(name, ast.Store())], _helper("undefined", ast.Constant(name)), lineno=node.lineno, col_offset=0)
                  for name in sorted(self.declared - self.parameters)]  # fmt: skip
-        made = ast.FunctionDef(node.name, node.args, [*start, *body] or [ast.Pass()], [], lineno=node.lineno, col_offset=node.col_offset)
+        made = ast.FunctionDef(node.name, node.args, [*outer, *start, *body] or [ast.Pass()], [], lineno=node.lineno, col_offset=node.col_offset)
         return made
 
     def block(self, statements: list[Any], after: list[Any]) -> list[Any]:
@@ -255,13 +257,18 @@ class _Rewriter(ast.NodeTransformer):
             return node
         return self.visit(node)
 
+    def outer(self, body: list[Any]) -> list[Any]:
+        """What says which names of a body are those of modules and of functions around."""
+        set_ = _names_set(body)
+        return [kind([name]) for name, kind in self.outside.items() if name in set_]
+
     def name(self, what: str) -> str:
         self.count += 1
         return f"_relay_{what}_{self.count}"
 
     def state(self, bodies: list[Any], node: Any) -> tuple[list[str], list[Any]]:
         """Names that statements set, and functions that read and set them."""
-        names = sorted(name for name in _names_set(bodies) - self.outside if not name.startswith("_relay_"))
+        names = sorted(name for name in _names_set(bodies) - self.outside.keys() if not name.startswith("_relay_"))
         self.declared |= set(names)
         get, put = self.name("get"), self.name("put")
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
@@ -283,8 +290,9 @@ class _Rewriter(ast.NodeTransformer):
         body, orelse = self.block(node.body, after), self.block(node.orelse, after)
         call = _helper("if_", self.visit(node.test), _load(then), _load(other), _load(helpers[0].name), _load(helpers[1].name),
                        _texts(tuple(names)), _texts(tuple(name for name in names if name in used)))  # fmt: skip
-        parts = [*helpers, _define(then, [], [*_nonlocal(names), *body], node), _define(other, [], [*_nonlocal(names), *(orelse or [ast.Pass()])], node)]
-        return [*parts, ast.copy_location(ast.Expr(call), node)]
+        parts = [*helpers, _define(then, [], [*self.outer(node.body), *_nonlocal(names), *body], node),
+                 _define(other, [], [*self.outer(node.orelse), *_nonlocal(names), *(orelse or [ast.Pass()])], node)]
+        return [*parts, _headed(ast.Expr(call), node, node.test)]
 
     def returning(self, node: Any, rest: list[Any], after: list[Any]) -> list[Any] | None:
         """A branch that returns: what follows goes into the other side, so that both return. None if that cannot be."""
@@ -297,14 +305,14 @@ class _Rewriter(ast.NodeTransformer):
             other = other + rest
         then = then if _returns(then) else then + [ast.copy_location(ast.Return(ast.Constant(None)), node)]
         other = other if _returns(other) else other + [ast.copy_location(ast.Return(ast.Constant(None)), node)]
-        names = sorted(_names_set([*then, *other]) - self.outside)
+        names = sorted(_names_set([*then, *other]) - self.outside.keys())
         self.declared |= set(names)
         first, second = self.name("then"), self.name("else")
         import copy
 
         test = self.visit(node.test)
-        parts = [_define(first, [], [*_nonlocal(names), *self.block(copy.deepcopy(then), [])], node),
-                 _define(second, [], [*_nonlocal(names), *self.block(copy.deepcopy(other), [])], node)]  # fmt: skip
+        parts = [_define(first, [], [*self.outer(then), *_nonlocal(names), *self.block(copy.deepcopy(then), [])], node),
+                 _define(second, [], [*self.outer(other), *_nonlocal(names), *self.block(copy.deepcopy(other), [])], node)]  # fmt: skip
         get, put = self.name("get"), self.name("put")
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         targets = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
@@ -312,7 +320,7 @@ class _Rewriter(ast.NodeTransformer):
         setter_body: list[Any] = [ast.Assign([targets], _load("_relay_values"))] if names else [ast.Pass()]
         parts.append(_define(put, ["_relay_values"], [*_nonlocal(names), *setter_body], node))
         call = _helper("returned", test, _load(first), _load(second), _load(get), _load(put))
-        return [*parts, ast.copy_location(ast.Return(call), node)]
+        return [*parts, _headed(ast.Return(call), node, node.test)]
 
     def jumpless(self, node: Any) -> tuple[list[Any], str | None] | None:
         """The body of a loop without break and continue, and the flag of break; None if it has to stay as it is."""
@@ -339,10 +347,10 @@ class _Rewriter(ast.NodeTransformer):
         test, body = self.name("test"), self.name("body")
         used = _names_read([*node.body, *after, node.test])
         parts = [_define(test, [], [ast.copy_location(ast.Return(self.visit(node.test)), node)], node),
-                 _define(body, [], [*_nonlocal(names), *self.block(node.body, [*node.body, *after])], node)]  # fmt: skip
+                 _define(body, [], [*self.outer(node.body), *_nonlocal(names), *self.block(node.body, [*node.body, *after])], node)]  # fmt: skip
         call = _helper("while_", _load(test), _load(body), _load(helpers[0].name), _load(helpers[1].name), _texts(tuple(names)),
                        _texts(tuple(name for name in names if name in used)))  # fmt: skip
-        return [*helpers, *parts, ast.copy_location(ast.Expr(call), node)]
+        return [*helpers, *parts, _headed(ast.Expr(call), node, node.test)]
 
     def each(self, node: Any, after: list[Any]) -> Any:
         over = self.visit(node.iter)
@@ -361,12 +369,12 @@ class _Rewriter(ast.NodeTransformer):
         body = self.name("body")
         again = [*statements, *after, *([_load(left)] if left else [])]
         used = _names_read(again)
-        parts = [_define(body, ["_relay_item"], [*_nonlocal(names), *self.block(statements, again)], node)]
+        parts = [_define(body, ["_relay_item"], [*self.outer(statements), *_nonlocal(names), *self.block(statements, again)], node)]
         stop = ast.Constant(None) if left is None else _thunk(ast.copy_location(_load(left), node))
         call = _helper("for_", over, _load(body), _load(helpers[0].name), _load(helpers[1].name), _texts(tuple(names)),
                        _texts(tuple(name for name in names if name in used)), stop)  # fmt: skip
         begin = [] if left is None else [_flag(left, False, node)]
-        return [*begin, *helpers, *parts, ast.copy_location(ast.Expr(call), node)]
+        return [*begin, *helpers, *parts, _headed(ast.Expr(call), node, node.iter)]
 
     def visit_Lambda(self, node: Any) -> Any:  # noqa: N802
         return self.generic_visit(node)
@@ -397,6 +405,14 @@ class _Rewriter(ast.NodeTransformer):
         for one in reversed(parts[:-1]):
             found = ast.copy_location(_helper("and_", one, _thunk(found)), node)
         return found
+
+
+def _headed(made: Any, node: Any, head: Any) -> Any:
+    """A statement in the place of another's first line, from its word to the end of its condition: errors show that, not the last line of its body."""
+    ast.copy_location(made, node)
+    if getattr(head, "end_lineno", None) is not None and head.end_lineno >= node.lineno:
+        made.end_lineno, made.end_col_offset = head.end_lineno, head.end_col_offset
+    return made
 
 
 def _load(name: str) -> ast.Name:
