@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core import Expr, NDArray, TensorType, Var
 from ..op._arrays import array_classes
+from .constructs import advice
 from .dtypes import DType, as_dtype, default_of, kind_of_scalar
 from .places import TraceError
 from .trace import Trace, dtype_of, sizes_of
@@ -328,11 +329,7 @@ class Tracer(BaseArray):
         )
 
     def __bool__(self) -> bool:
-        return self._refuse(  # type: ignore[no-any-return]
-            "the truth value",
-            "`if` and `while` become control flow in a function that @relay.function traces and whose source can be read; elsewhere use relay.cond, "
-            "relay.while_loop or relay.numpy.where, `&` and `|` for `and` and `or`, or make the argument static (static_argnames)",
-        )
+        return self._refuse("the truth value", advice())  # type: ignore[no-any-return]
 
     def __int__(self) -> int:
         return self._refuse("the number", "Make the argument static (static_argnames) if it has to be a number of Python")  # type: ignore[no-any-return]
