@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Mapping, Sequence
 
 from . import _core
-from ._checks import require_int, require_type, shown
+from ._checks import did_you_mean, require_int, require_type, shown
 from ._core import Cancel, Executable, Expr, GlobalVar, IRModule, RelayError
 from ._progress import working
 from .expr import TupleWrapper, as_expr
@@ -37,6 +37,17 @@ def _module(program: Any) -> IRModule:
     if isinstance(program, (Expr, TupleWrapper)):
         return IRModule.from_expr(as_expr(program))
     raise TypeError(f"mod is an IRModule or an expression, not {shown(program)}")
+
+
+def _entry(mod: IRModule, entry: Any) -> str:
+    """The name of a function of a module. Raises RelayError that says which there are."""
+    require_type("entry", entry, str, GlobalVar)
+    name: str = entry.name_hint if isinstance(entry, GlobalVar) else entry
+    if name not in mod:
+        near = did_you_mean(name, mod.function_names, sign="@")
+        known = ", ".join("@" + one for one in mod.function_names[:20]) or "none"
+        raise RelayError(f"the module has no function @{name}{': ' + near if near else ';'} {'It' if near else 'it'} has {known}{', …' if len(mod.function_names) > 20 else ''}")
+    return name
 
 
 def compile(  # noqa: A001 (the verb of the package)
@@ -76,8 +87,7 @@ def compile(  # noqa: A001 (the verb of the package)
     mod = _module(mod)
     require_type("target", target, str)
     if entry is not None:
-        require_type("entry", entry, str, GlobalVar)
-        entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
+        entry = _entry(mod, entry)
     level = None if opt_level is None else require_int("opt_level", opt_level, 0, 4)
     donate = [donate] if isinstance(donate, (int, str)) else list(donate)
     count = require_int("threads", threads, 0, _MOST_THREADS)
@@ -101,8 +111,7 @@ def evaluate(mod: IRModule | Expr, *args: Any, entry: str | None = None) -> Any:
     """
     mod = _module(mod)
     if entry is not None:
-        require_type("entry", entry, str, GlobalVar)
-        entry = entry.name_hint if isinstance(entry, GlobalVar) else entry
+        entry = _entry(mod, entry)
     return _core.evaluate(mod, *args, entry=entry)
 
 

@@ -29,7 +29,20 @@ def _function(fn: Any, mod: IRModule | None) -> tuple[Function, IRModule]:
         if mod is None:
             raise ValueError(f"fn is the name @{name}: give the module that has it as mod")
         return module[name], module
-    return require_type("fn", fn, Function, GlobalVar, str), module
+    function = require_type("fn", fn, Function, GlobalVar, str)
+    if mod is None:
+        for name in _called_names(function):
+            raise ValueError(f"fn calls @{name}, a function of a module: give the module that has it as mod")
+    return function, module
+
+
+def _called_names(function: Function) -> list[str]:
+    """Functions of a module that an expression mentions."""
+    from .expr_functor import post_order_visit
+
+    found: dict[str, None] = {}
+    post_order_visit(function, lambda node: found.setdefault(node.name_hint) if isinstance(node, GlobalVar) else None)
+    return list(found)
 
 
 def _positions(argnums: Any, function: Function) -> tuple[list[int], bool]:
@@ -42,7 +55,12 @@ def _positions(argnums: Any, function: Function) -> tuple[list[int], bool]:
     return places, False
 
 
-def _differentiate(fn: Any, argnums: Any, mod: IRModule | None, with_value: bool) -> Function:
+def _differentiate(fn: Any, argnums: Any, mod: IRModule | None, with_value: bool, has_aux: bool) -> Function:
+    what = "value_and_grad" if with_value else "grad"
+    if isinstance(argnums, IRModule):
+        raise TypeError(f"argnums is a module, which stands behind it: relay.{what}(fn, mod=module), or relay.{what}(fn, 0, module)")
+    if has_aux:
+        raise ValueError(f"has_aux is for functions of Python; {what} is of a function of a program that gives one float: make another function for what else it gives")
     function, module = _function(fn, mod)
     places, single = _positions(argnums, function)
     return _core.gradient(function, module, params=places, single=single, with_value=with_value, of_number=True)
@@ -73,7 +91,7 @@ def grad(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None,
         from .functions import grads
 
         return grads.grad(fn, argnums, has_aux)
-    return _differentiate(fn, argnums, mod, False)
+    return _differentiate(fn, argnums, mod, False, has_aux)
 
 
 @overload
@@ -90,7 +108,7 @@ def value_and_grad(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | No
         from .functions import grads
 
         return grads.value_and_grad(fn, argnums, has_aux)
-    return _differentiate(fn, argnums, mod, True)
+    return _differentiate(fn, argnums, mod, True, has_aux)
 
 
 @overload

@@ -214,6 +214,15 @@ def test_carried_dtypes_widen():
         relay.fori_loop(0, 3, lambda i, total: total + 0.5, rnp.asarray(1))
 
 
+def test_integers_beyond_the_dtype_of_numbers_are_no_results():
+    same = relay.function(lambda v: v)
+    assert same(2**31 - 1).item() == 2**31 - 1 and same(2**31 - 1).dtype == "int32" and relay.function(lambda v: v % 1000)(2**40).item() == 2**40 % 1000
+    for value in (2**31, -(2**31) - 1, 2**40):
+        with pytest.raises(OverflowError, match=f"^a result is {value}, and no int32, which results that come from numbers of Python alone are"):
+            same(value)
+    assert (relay.function(lambda x, v: x + v)(rnp.asarray([1], dtype="int64"), 2**40)).tolist() == [2**40 + 1]
+
+
 # Gradients
 
 

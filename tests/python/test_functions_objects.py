@@ -460,3 +460,60 @@ def test_values_of_python_decide_as_ever():
         return found
 
     assert [one.item() for one in f(2.0)] == [2, 2]
+
+
+def item_in_a_while(v):
+    d = {"a": v}
+    while d["a"] < 5:
+        d["a"] = d["a"] + 1
+    return d["a"]
+
+
+def item_in_a_for(v):
+    d = {"a": [v]}
+    for k in range(v):
+        d["a"][0] = k
+    return d["a"][0]
+
+
+def attribute_in_a_while(v):
+    one = Counter(v)
+    while v < 5:
+        v = v + 1
+        one.value = v
+    return one.value
+
+
+def append_in_a_for(v):
+    row = []
+    for k in range(v):
+        row.append(1)
+    return v + len(row)
+
+
+@pytest.mark.parametrize("fn, what", [
+    (item_in_a_while, r"d\['a'\]"), (item_in_a_for, r"d\['a'\]\[0\]"), (attribute_in_a_while, "one.value"), (append_in_a_for, r"row\[0\]"),
+])  # fmt: skip
+def test_a_loop_that_changes_objects_says_what_it_would_have_to_carry(fn, what):
+    with pytest.raises(relay.TraceError, match=f"^a turn of a loop over traced values changes {what}, which .* Take the value into a variable before"):
+        relay.function(fn)(3)
+
+
+def test_objects_of_a_turn_are_its_own():
+    @relay.function
+    def f(v, n):
+        total, d = 0.0, {"a": v}
+        for k in range(n):
+            row = [k, v]
+            row[0] = row[0] * 2
+            if k > 1:
+                row.append(d["a"])
+            else:
+                row.append(1.0)
+            for item in row:
+                if item > 100:
+                    break
+                total = total + item
+        return total
+
+    assert f(1.5, 4).item() == sum(2 * k + 1.5 + (1.5 if k > 1 else 1) for k in range(4))

@@ -268,3 +268,23 @@ def test_refusals(program, message):
     mod = relay.parse(program)
     with pytest.raises(RelayError, match=message):
         relay.transform.gradient(mod["main"], mod)
+
+
+def test_what_grad_takes_is_said_where_it_is_given_something_else():
+    mod = relay.parse("def @net(%w: float32) -> float32 { %w * %w }\ndef @loss(%w: float32) -> float32 { @net(%w) }")
+    for what in (relay.grad, relay.value_and_grad):
+        with pytest.raises(TypeError, match=rf"^argnums is a module, which stands behind it: relay.{what.__name__}\(fn, mod=module\)"):
+            what("loss", mod)
+        with pytest.raises(ValueError, match=f"^has_aux is for functions of Python; {what.__name__} is of a function of a program"):
+            what("loss", 0, mod, has_aux=True)
+        with pytest.raises(ValueError, match="^fn calls @net, a function of a module: give the module that has it as mod$"):
+            what(mod["loss"])
+
+
+def test_an_entry_that_a_module_does_not_have_names_those_it_has():
+    mod = relay.parse("def @loss(%w: float32) -> float32 { %w }\ndef @step(%w: float32) -> float32 { %w }")
+    for call in (lambda name: relay.compile(mod, entry=name), lambda name: relay.evaluate(mod, 1.0, entry=name)):
+        with pytest.raises(relay.RelayError, match=r"the module has no function @stp: did you mean @step\? It has @loss, @step"):
+            call("stp")
+        with pytest.raises(relay.RelayError, match="the module has no function @q; it has @loss, @step"):
+            call("q")

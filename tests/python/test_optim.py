@@ -132,8 +132,8 @@ def test_one_step_of_each_dtype():
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: optim.SGD(-1.0), "rate is a finite number of 0 or more, not -1.0"),
-    (lambda: optim.SGD(float("nan")), "rate is a finite number of 0 or more, not nan"),
+    (lambda: optim.SGD(-1.0), "lr is a finite number of 0 or more, not -1.0"),
+    (lambda: optim.SGD(float("nan")), "lr is a finite number of 0 or more, not nan"),
     (lambda: optim.SGD(0.1, nesterov=True), "nesterov needs a momentum above 0 and a dampening of 0"),
     (lambda: optim.Adam(betas=(0.9, 1.0)), "betas are below 1"),
     (lambda: optim.schedules.step(0.1, 0), "step_size is a number of updates, 1 or more, not 0"),
@@ -148,7 +148,8 @@ def test_wrong_settings_are_refused(make, message):
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: optim.SGD("fast"), "rate is a number, not 'fast'"),
+    (lambda: optim.Adam((np.ones(2),)), "lr is a number or a schedule, not .* Its init and update take their type and give functions"),
+    (lambda: optim.SGD("fast"), "lr is a number or a schedule, not 'fast': an optimiser holds no weights"),
     (lambda: optim.SGD(0.1, clip=1.0), "clip is clip_by_norm or clip_by_value, not 1.0"),
     (lambda: optim.schedules.cosine(0.1, 2.5), "steps is a number of updates, an integer, not 2.5"),
 ])  # fmt: skip

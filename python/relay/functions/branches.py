@@ -8,6 +8,7 @@ from typing import Any, Callable, Sequence
 
 from . import control, tree
 from .array import BaseArray, Tracer
+from .objects import Watch
 from .places import TraceError
 from .trace import Size, current
 
@@ -216,7 +217,7 @@ def while_(test: Callable[[], Any], body: Callable[[], None], get: Any, put: Any
 
     def turn(state: Any) -> Any:
         set_(state)
-        body()
+        Watch((test, body), put.__closure__ or ()).turn(body)
         return get_()
 
     set_(control.loop(start, asks, turn, _labels(kept, dict(zip(kept, start)))))
@@ -254,7 +255,8 @@ def for_(over: Any, body: Callable[[Any], None], get: Any, put: Any, names: Sequ
 
     def turn(state: Any) -> Any:
         set_(state[1])
-        body(state[0] if isinstance(over, Range) else over[state[0]])
+        item = state[0] if isinstance(over, Range) else over[state[0]]
+        Watch((body,), put.__closure__ or ()).turn(lambda: body(item))
         return (state[0] + step, get_())
 
     found = control.loop((begin, start), asks, turn, ["the counter", *_labels(kept, dict(zip(kept, start)))])

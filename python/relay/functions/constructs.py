@@ -119,7 +119,7 @@ def _of_statements(nodes: list[Any], line: int, name: str, rewritten: bool) -> s
                 return "A loop that `break` or `continue` leaves out of `with` or `try` stays Python's: jump outside of them"
     asks = any(isinstance(node, (ast.If, ast.While, ast.IfExp)) and _covers(node.test, line) or isinstance(node, ast.BoolOp) for node in nodes)
     if asks and not rewritten and nodes and isinstance(nodes[0], _SCOPES):
-        what = "this lambda" if isinstance(nodes[0], ast.Lambda) else name
+        what = "this lambda (whose source is found where a statement has no other)" if isinstance(nodes[0], ast.Lambda) else name
         return (f"`if`, `while`, `and` and `or` become control flow in functions that @relay.function decorates (and those inside of them), and {what} stays Python's: decorate it too, "
                 "or use relay.cond, relay.while_loop or relay.numpy.where, or make the argument static (static_argnames)")  # fmt: skip
     return None

@@ -253,6 +253,8 @@ def loop(init: Any, test: Callable[[Any], Any], step: Callable[[Any], Any], name
     assert outer is not None
     state = _State(init, names)
     if not state.start:
+        with enter(Trace("loop", outer)):
+            step(init)  # says which object it changes, if it does
         raise TraceError("a loop has nothing that changes: no array is carried")
     start = state.start
     for _ in range(8):

@@ -76,7 +76,8 @@ def outputs(leaves: list[Any]) -> tuple[list[Tracer], list[Any]]:
             item = lift(item)
         if isinstance(item, Tracer):
             kept.append(Output(len(traced), item.weak))
-            traced.append(narrowed(item) if item.weak else item)
+            # Integers stay wide, so that `results` sees what does not fit.
+            traced.append(narrowed(item) if item.weak and item.dtype != "int64" else item)
         else:
             kept.append(item)
     return traced, kept
@@ -94,7 +95,21 @@ def results(form: Any, leaves: list[Any], found: Any) -> Any:
     """The result of a call from what a program of the traced arrays gave."""
     if type(found) is not tuple:
         found = (found,)
-    return tree.unflatten(form, [Array(found[item.position], item.weak) if type(item) is Output else item for item in leaves])
+    return tree.unflatten(form, [_array(found[item.position], item.weak) if type(item) is Output else item for item in leaves])
+
+
+def _array(data: Any, weak: bool) -> Array:
+    """A result. Raises OverflowError for an integer that came from numbers of Python alone and is beyond the dtype that they have."""
+    made = Array(data, weak)
+    if not weak or made.dtype != "int64":
+        return made
+    values, limits = np.asarray(made), np.iinfo("int32")
+    for value in (values.min(), values.max()) if values.size else ():
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(
+                f"a result is {value}, and no int32, which results that come from numbers of Python alone are: give an array of int64 in place of the number"
+            )
+    return Array(values.astype("int32"), True)
 
 
 _entries: OrderedDict[Any, _Entry] = OrderedDict()

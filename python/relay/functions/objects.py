@@ -287,9 +287,21 @@ class Watch:
             differ = [(i, node.label() + node.kind.text(key)) for i, key in enumerate(a.keys) if a.values and a.values[i] is not b.values[i]]
             yield place, a, b, differ
 
-    def labels(self, changes: Changes) -> list[str]:
-        """What changed, as a program names it."""
-        return [self._nodes[place].label() for place in changes]
+    def turn(self, body: Callable[[], Any]) -> Any:
+        """What a turn of a loop gives. Raises TraceError if it changes an object, which no loop carries."""
+        result, changes = self.run(body)
+        for place, state in changes.items():
+            node = self._nodes[place]
+            if node.kind is _CELL and str(node.path).startswith("_loop_"):
+                continue  # a flag of a loop inside, which begins anew in each turn
+            before = dict(zip(node.before.keys, node.before.values))
+            keys = [key for key, value in zip(state.keys, state.values) if before.get(key, node) is not value] if state.values else []
+            what = node.label() + (node.kind.text(keys[0]) if keys else "")
+            raise TraceError(
+                f"a turn of a loop over traced values changes {what}, which would happen once, whatever the number of turns: a loop carries variables. Take the value into a "
+                "variable before the loop, change that, and put it back behind the loop"
+            )
+        return result
 
     # The walk.
 

@@ -81,7 +81,7 @@ class Optimizer:
     trees: tuple[str, ...] = ()
 
     def __init__(self, lr: float | Schedule, weight_decay: float, clip: Any) -> None:
-        self.rate = schedule_of(lr)
+        self.rate = schedule_of(lr, "lr")
         self.weight_decay = _number("weight_decay", weight_decay)
         if clip is not None and not callable(clip):
             raise TypeError(f"clip is clip_by_norm or clip_by_value, not {clip!r}")

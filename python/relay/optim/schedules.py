@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Sequence
 
+from .._checks import shown
 from .._core import Expr
 from ..expr import const
 from ..op.tensor import (
@@ -40,9 +41,15 @@ def _f64(value: float) -> Expr:
     return const(float(value), "float64")
 
 
-def schedule_of(rate: Any) -> Schedule:
-    """A schedule as it is; a number as a constant one."""
-    return rate if callable(rate) else constant(rate)
+def schedule_of(rate: Any, name: str = "rate") -> Schedule:
+    """A schedule as it is; a number as a constant one. `name` is what messages call it."""
+    if callable(rate):
+        return rate  # type: ignore[no-any-return]
+    if not isinstance(rate, (bool, int, float)):
+        weights = ": an optimiser holds no weights. Its init and update take their type and give functions, which take the weights" if name == "lr" else ""
+        raise TypeError(f"{name} is a number or a schedule, not {shown(rate)}{weights}")
+    value = _number(name, rate)
+    return lambda _: _f64(value)
 
 
 def constant(rate: float) -> Schedule:
