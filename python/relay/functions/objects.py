@@ -14,6 +14,7 @@ import site
 import sys
 import sysconfig
 import types
+import zlib
 from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from .trace import Size
 __all__ = ["Changes", "Watch"]
 
 _MOST = 2_000_000
+_MOST_BYTES = 1 << 26
 _ATOMS = (int, float, complex, str, bytes, type(None), bool, range, slice, type(Ellipsis), BaseArray, Size, np.generic, types.BuiltinFunctionType)
 _NO_NODES = frozenset([*_ATOMS, Array, Tracer])  # types whose values hold nothing that can be changed, told in one look
 _LIBRARIES = tuple({os.path.join(path, "") for path in [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *site.getsitepackages()] if path})
@@ -151,11 +153,26 @@ def _write_bytes(one: Any, state: State) -> None:
 
 
 def _read_array(one: Any) -> State:
-    return State(one.tobytes(), [])
+    """The elements of an array that cannot be locked; a sum of them where they are many, which tells that they changed and not what they were."""
+    return State(one.tobytes() if one.nbytes <= _MOST_BYTES else zlib.adler32(np.ascontiguousarray(one)), [])
 
 
 def _write_array(one: Any, state: State) -> None:
-    one[...] = np.frombuffer(state.keys, one.dtype).reshape(one.shape)
+    if isinstance(state.keys, bytes):
+        one[...] = np.frombuffer(state.keys, one.dtype).reshape(one.shape)
+
+
+def _can_be_locked(one: Any) -> bool:
+    """True if an array can be made read-only and writeable again: NumPy asks who owns the memory."""
+    owner = one
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if owner.base is None:
+        return bool(owner.flags.writeable)
+    try:
+        return not memoryview(owner.base).readonly
+    except TypeError:
+        return False
 
 
 def _read_turn(one: Any) -> State:
@@ -242,7 +259,7 @@ class Watch:
                 ) from None  # fmt: skip
             raise
         finally:
-            for one in locked:
+            for one in sorted(locked, key=lambda one: one.base is not None):  # owners first, which views ask
                 one.flags.writeable = True
             self.put(self._changes() if changes is None else changes, back=True)
         return result, changes
@@ -351,12 +368,9 @@ class Watch:
             self._object(value, path)
 
     def _array(self, value: Any, path: Any) -> None:
-        owner = value
-        while isinstance(owner.base, np.ndarray):
-            owner = owner.base
         if not value.flags.writeable or value.dtype == object:
             return
-        if owner is value and owner.base is None:
+        if _can_be_locked(value):
             self._arrays.append(value)  # read-only for a while, which costs nothing
         else:
             self._node(value, _ARRAY, path)
