@@ -46,7 +46,7 @@ def _entry(mod: IRModule, entry: Any) -> str:
     if name not in mod:
         near = did_you_mean(name, mod.function_names, sign="@")
         known = ", ".join("@" + one for one in mod.function_names[:20]) or "none"
-        raise RelayError(f"the module has no function @{name}{': ' + near if near else ';'} {'It' if near else 'it'} has {known}{', …' if len(mod.function_names) > 20 else ''}")
+        raise RelayError(f"there is no function @{name}{': ' + near if near else ';'} {'The' if near else 'the'} module has {known}{', …' if len(mod.function_names) > 20 else ''}")
     return name
 
 

@@ -60,7 +60,9 @@ def _differentiate(fn: Any, argnums: Any, mod: IRModule | None, with_value: bool
     if isinstance(argnums, IRModule):
         raise TypeError(f"argnums is a module, which stands behind it: relay.{what}(fn, mod=module), or relay.{what}(fn, 0, module)")
     if has_aux:
-        raise ValueError(f"has_aux is for functions of Python; {what} is of a function of a program that gives one float: make another function for what else it gives")
+        raise ValueError(
+            f"has_aux is for functions of Python; {what} is of a function of a program that gives one float: make another function for what else it gives"
+        )
     function, module = _function(fn, mod)
     places, single = _positions(argnums, function)
     return _core.gradient(function, module, params=places, single=single, with_value=with_value, of_number=True)

@@ -284,7 +284,7 @@ def test_what_grad_takes_is_said_where_it_is_given_something_else():
 def test_an_entry_that_a_module_does_not_have_names_those_it_has():
     mod = relay.parse("def @loss(%w: float32) -> float32 { %w }\ndef @step(%w: float32) -> float32 { %w }")
     for call in (lambda name: relay.compile(mod, entry=name), lambda name: relay.evaluate(mod, 1.0, entry=name)):
-        with pytest.raises(relay.RelayError, match=r"the module has no function @stp: did you mean @step\? It has @loss, @step"):
+        with pytest.raises(relay.RelayError, match=r"there is no function @stp: did you mean @step\? The module has @loss, @step"):
             call("stp")
-        with pytest.raises(relay.RelayError, match="the module has no function @q; it has @loss, @step"):
+        with pytest.raises(relay.RelayError, match="there is no function @q; the module has @loss, @step"):
             call("q")

@@ -13,8 +13,8 @@ from .places import _is_ours
 
 __all__ = ["advice"]
 
-_NEUTRAL = ("Use relay.cond, relay.while_loop or relay.numpy.where, `&` and `|` for `and` and `or`, or make the argument static (static_argnames). `if` and `while` become control flow "
-            "where @relay.function decorates the function and its source can be read")  # fmt: skip
+_NEUTRAL = ("Use relay.cond, relay.while_loop or relay.numpy.where, `&` and `|` for `and` and `or`, or make the argument static (static_argnames). "
+            "`if` and `while` become control flow where @relay.function decorates the function and its source can be read")  # fmt: skip
 _CALLS = {
     "max": "relay.numpy.maximum(a, b), or x.max()", "min": "relay.numpy.minimum(a, b), or x.min()", "any": "relay.numpy.any, or a | b",
     "all": "relay.numpy.all, or a & b", "sorted": "relay.numpy.sort", "bool": "x != 0", "filter": "relay.numpy.where",
@@ -77,12 +77,13 @@ def _of_line(code: types.CodeType, line: int) -> str | None:
     for node in nodes:
         if isinstance(node, ast.Assert) and _covers(node.test, line):
             return "An assert asks while the function is traced, and no program raises: check the result outside of the function"
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and any(_covers(test, line) for one in node.generators for test in one.ifs):
+        tests = [test for one in getattr(node, "generators", []) for test in one.ifs]
+        if any(_covers(test, line) for test in tests):
             return "A condition in a comprehension decides how many elements there are, which a program must know: use relay.numpy.where, or a mask"
     scope = nodes[0] if nodes and isinstance(nodes[0], (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-    if scope is not None and any(isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == scope.name for one in ast.walk(scope)):
-        return (f"{scope.name} calls itself, and a tracer would go on without end, since the value that ends it is not known: write a loop (`while`, relay.while_loop), or the function as the "
-                "text of a program, where functions may call themselves")  # fmt: skip
+    if scope is not None and _calls(scope, (scope.name,)):
+        return (f"{scope.name} calls itself, and a tracer would go on without end, since the value that ends it is not known: write a loop (`while`, "
+                "relay.while_loop), or the function as the text of a program, where functions may call themselves")  # fmt: skip
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS and not _is_other_test(nodes, line, rewritten):
             return f"Python's {node.func.id}() compares while the function is traced: use {_CALLS[node.func.id]}"
@@ -93,11 +94,13 @@ def _of_line(code: types.CodeType, line: int) -> str | None:
 
 def _is_other_test(nodes: list[Any], line: int, rewritten: bool) -> bool:
     """True if the line is a test of a function that is not rewritten: that is the cause, rather than a call in it."""
-    return not rewritten and any(isinstance(node, (ast.If, ast.While, ast.IfExp)) and _covers(node.test, line) and not _calls(node.test) for node in nodes)
+    tests = [node.test for node in nodes if isinstance(node, (ast.If, ast.While, ast.IfExp))]
+    return not rewritten and any(_covers(test, line) and not _calls(test, _CALLS) for test in tests)
 
 
-def _calls(test: Any) -> bool:
-    return any(isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in _CALLS for one in ast.walk(test))
+def _calls(node: Any, names: Any) -> bool:
+    """True if something is called by one of the names."""
+    return any(isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in names for one in ast.walk(node))
 
 
 def _covers(node: Any, line: int) -> bool:
@@ -120,6 +123,6 @@ def _of_statements(nodes: list[Any], line: int, name: str, rewritten: bool) -> s
     asks = any(isinstance(node, (ast.If, ast.While, ast.IfExp)) and _covers(node.test, line) or isinstance(node, ast.BoolOp) for node in nodes)
     if asks and not rewritten and nodes and isinstance(nodes[0], _SCOPES):
         what = "this lambda (whose source is found where a statement has no other)" if isinstance(nodes[0], ast.Lambda) else name
-        return (f"`if`, `while`, `and` and `or` become control flow in functions that @relay.function decorates (and those inside of them), and {what} stays Python's: decorate it too, "
-                "or use relay.cond, relay.while_loop or relay.numpy.where, or make the argument static (static_argnames)")  # fmt: skip
+        return ("`if`, `while`, `and` and `or` become control flow in functions that @relay.function decorates (and those inside of them), and "
+                f"{what} stays Python's: decorate it too, or use relay.cond, relay.while_loop or relay.numpy.where, or make the argument static (static_argnames)")  # fmt: skip
     return None

@@ -99,7 +99,8 @@ class Sides:
         (first, form), (second, other) = self.trees(a, b)
         if form != other:
             raise TraceError(
-                f"{name + ': ' if name else ''}the two branches give different trees: as many values, with the same keys and fields, are needed on both sides"
+                f"{name + ': ' if name else ''}the two branches give different trees: as many values, with the same keys and fields, are needed on both "
+                "sides"
             )
         labels = self.labels(a, name) if name else [f"value {i + 1}" for i in range(len(first))]
         leaves = [self._leaf(one, two, labels[i]) for i, (one, two) in enumerate(zip(first, second))]
@@ -138,7 +139,7 @@ class Sides:
             merged.append((place, State(a.keys, values), made))
         if self._pairs:
             acts = len(trace.shared) > self._shared_before
-            first, second = [Tuple([trace.expr(one) for one in side]) for side in zip(*self._pairs)]
+            first, second = (Tuple([trace.expr(pair[side]) for pair in self._pairs]) for side in (0, 1))
             otherwise = trace.body(second, self._shared_between)
             then = trace.body(first, self._shared_before)
             node = trace.once(If(trace.expr(self._condition), then, otherwise, span()), acts)

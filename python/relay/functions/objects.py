@@ -29,7 +29,7 @@ _MOST = 2_000_000
 _MOST_BYTES = 1 << 26
 _ATOMS = (int, float, complex, str, bytes, type(None), bool, range, slice, type(Ellipsis), BaseArray, Size, np.generic, types.BuiltinFunctionType)
 _NO_NODES = frozenset([*_ATOMS, Array, Tracer])  # types whose values hold nothing that can be changed, told in one look
-_LIBRARIES = tuple({os.path.join(path, "") for path in [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *site.getsitepackages()] if path})
+_LIBRARIES = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *site.getsitepackages())})
 _PACKAGES = ("relay", "numpy", "tvm")
 
 
@@ -122,7 +122,8 @@ def _write_class(one: Any, state: State) -> None:
 
 
 def _slots(kind: type) -> dict[str, Any]:
-    return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items() if isinstance(value, types.MemberDescriptorType)}
+    found = [one for base in reversed(kind.__mro__) for one in vars(base).items()]
+    return {name: value for name, value in found if isinstance(value, types.MemberDescriptorType)}
 
 
 def _read_slots(one: Any) -> State:
@@ -154,7 +155,7 @@ def _write_bytes(one: Any, state: State) -> None:
 
 def _read_array(one: Any) -> State:
     """The elements of an array that cannot be locked; a sum of them where they are many, which tells that they changed and not what they were."""
-    return State(one.tobytes() if one.nbytes <= _MOST_BYTES else zlib.adler32(np.ascontiguousarray(one)), [])
+    return State(one.tobytes() if one.nbytes <= _MOST_BYTES else zlib.adler32(memoryview(np.ascontiguousarray(one))), [])
 
 
 def _write_array(one: Any, state: State) -> None:
@@ -239,7 +240,9 @@ class Watch:
             self._seen[id(value)] = value
             count += 1
             if count > _MOST:
-                raise TraceError(f"the branches of a traced `if` reach more than {_MOST} objects, too many to see what they change: give them what they need as arguments")
+                raise TraceError(
+                    f"the branches of a traced `if` reach more than {_MOST} objects, too many to see what they change: give them what they need as arguments"
+                )
             self._visit(value, path)
 
     def run(self, branch: Callable[[], Any]) -> tuple[Any, Changes]:
@@ -315,8 +318,8 @@ class Watch:
             keys = [key for key, value in zip(state.keys, state.values) if before.get(key, node) is not value] if state.values else []
             what = node.label() + (node.kind.text(keys[0]) if keys else "")
             raise TraceError(
-                f"a turn of a loop over traced values changes {what}, which would happen once, whatever the number of turns: a loop carries variables. Take the value into a "
-                "variable before the loop, change that, and put it back behind the loop"
+                f"a turn of a loop over traced values changes {what}, which would happen once, whatever the number of turns: a loop carries variables. "
+                "Take the value into a variable before the loop, change that, and put it back behind the loop"
             )
         return result
 
@@ -438,7 +441,7 @@ def _is_user(name: str) -> bool:
     """True for files that are neither this package's, nor the standard library's, nor those of an installed package."""
     known = _users.get(name)
     if known is None:
-        inner = name in sys.builtin_module_names or name.startswith("<frozen") or name.partition(".")[0] in sys.stdlib_module_names and "." not in os.path.basename(name)
+        inner = name in sys.builtin_module_names or name in sys.stdlib_module_names or name.startswith("<frozen")
         known = _users[name] = not (inner or _is_ours(name) or os.path.abspath(name).startswith(_LIBRARIES))
     return known
 
@@ -478,11 +481,12 @@ def _refusal(node: _Node, a: State, b: State) -> str:
     what = node.label()
     start = "a traced condition decides what is done to "
     if node.kind in (_LIST, _DEQUE):
-        return (f"{start}{what}, which has {len(a.values)} elements after one branch and {len(b.values)} after the other: both must leave as many. Append in "
-                "both branches, or append one value that the condition chooses, as `a if condition else b`")  # fmt: skip
+        return (f"{start}{what}, which has {len(a.values)} elements after one branch and {len(b.values)} after the other: both must leave as many. "
+                "Append in both branches, or append one value that the condition chooses, as `a if condition else b`")  # fmt: skip
     if node.kind is _TURN:
         return f"{start}{what}: an iterator gives its next element in both branches. Take the element before the `if`"
     if node.kind in (_SET, _BYTES, _ARRAY):
-        return f"{start}{what}: no program can choose between two contents of one {node.kind.what}. Keep an array of bool or numbers instead, and choose that"
+        return (f"{start}{what}: no program can choose between two contents of one {node.kind.what}. Keep an array of bool or numbers instead, "
+                "and choose that")  # fmt: skip
     keys = [f"{what}{node.kind.text(key)}" for key in [*[one for one in a.keys if one not in b.keys], *[one for one in b.keys if one not in a.keys]]]
     return f"{start}{', '.join(keys[:4])}, which one branch alone leaves with a value: give it one before the `if`, or in both branches"
