@@ -11,9 +11,9 @@
 namespace relay {
 namespace {
 
-constexpr int kLanes = 8;            // trees that are walked together
-constexpr int64_t kTaskTrees = 512;  // a multiple of the lanes
-constexpr int64_t kTaskWalks = 1 << 11;
+constexpr int kLanes = 8;             // trees that are walked together
+constexpr int64_t kTaskWalks = 1024;  // a multiple of the lanes
+constexpr int64_t kTaskRows = 64;
 constexpr uint32_t kUnasked = 1 << 16;  // steps of a walk without a look for an interruption
 constexpr uint32_t kMissing =
     1U << 30;  // bit of a node's feature: not-a-number goes to the first child
@@ -123,10 +123,13 @@ void walk_all(LibraryCall& call, const NDArray& data, const NDArray& nodes, cons
   const int32_t* root = roots.data<int32_t>();
   int32_t* out = call.outputs[0].data<int32_t>();
   if (rows == 0 || count == 0) return;
-  // Rows go through the same few trees one after the other: those stay in the first cache.
-  int64_t width = std::min(count, kTaskTrees), height = std::max<int64_t>(kTaskWalks / width, 1);
-  int64_t columns = (count + width - 1) / width;
-  call.parallel(columns * ((rows + height - 1) / height), [&](int64_t task) {
+  // A task takes many rows through few trees, which stay in the first cache. Tasks are of nearly
+  // the same size, so that threads end together.
+  auto parts = [](int64_t of, int64_t most) { return (of + most - 1) / most; };
+  int64_t height = parts(rows, parts(rows, kTaskRows)), groups = parts(count, kLanes);
+  int64_t most = std::max<int64_t>(kTaskWalks / kLanes / height, 1);
+  int64_t width = parts(groups, parts(groups, most)) * kLanes, columns = parts(count, width);
+  call.parallel(columns * parts(rows, height), [&](int64_t task) {
     check_interruption(call);
     Interruption interruption(call);
     int64_t top = task / columns * height, bottom = std::min(rows, top + height);
