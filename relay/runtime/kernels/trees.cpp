@@ -5,15 +5,19 @@
 #include <relay/support/error.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace relay {
 namespace {
 
-constexpr int kLanes = 8;             // trees that are walked together
-constexpr int64_t kTaskWalks = 1024;  // a multiple of the lanes
-constexpr int64_t kTaskRows = 64;
+constexpr int kLanes = 8;               // trees that are walked together
+constexpr int64_t kTaskWalks = 1024;    // a multiple of the lanes
 constexpr uint32_t kUnasked = 1 << 16;  // steps of a walk without a look for an interruption
 constexpr uint32_t kMissing =
     1U << 30;  // bit of a node's feature: not-a-number goes to the first child
@@ -108,6 +112,121 @@ void Trees<T>::walk(const T* row, const int32_t* roots, int lanes, int32_t* leav
   }
 }
 
+#if defined(__SSE2__)
+/// Bits of 16 rows: those whose value is at most the threshold.
+inline uint64_t at_most(const float* column, float threshold) {
+  const __m128 most = _mm_set1_ps(threshold);
+  auto four = [&](int k) { return _mm_castps_si128(_mm_cmple_ps(_mm_loadu_ps(column + k), most)); };
+  __m128i low = _mm_packs_epi32(four(0), four(4)), high = _mm_packs_epi32(four(8), four(12));
+  return static_cast<uint64_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+}
+
+inline uint64_t at_most(const double* column, double threshold) {
+  const __m128d most = _mm_set1_pd(threshold);
+  auto two = [&](int k) { return _mm_castpd_ps(_mm_cmple_pd(_mm_loadu_pd(column + k), most)); };
+  auto four = [&](int k) {
+    return _mm_castps_si128(_mm_shuffle_ps(two(k), two(k + 2), _MM_SHUFFLE(2, 0, 2, 0)));
+  };
+  __m128i low = _mm_packs_epi32(four(0), four(4)), high = _mm_packs_epi32(four(8), four(12));
+  return static_cast<uint64_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+}
+#else
+template <class T>
+uint64_t at_most(const T* column, T threshold) {
+  uint64_t bits = 0;
+  for (int k = 0; k < 16; ++k) bits |= static_cast<uint64_t>(column[k] <= threshold) << k;
+  return bits;
+}
+#endif
+
+/// The features of up to 64 rows, by columns: a node is asked for all of its rows at once. That is
+/// quicker than walks if the trees have few nodes, so that many rows come to each of them.
+template <class T>
+class Columns {
+ public:
+  static constexpr int64_t kRows = 64;
+  static constexpr int64_t kMostFeatures = 64;  // columns for the first cache
+
+  static bool fit(const Trees<T>& trees, int64_t height, int64_t roots) {
+    return trees.features <= kMostFeatures && int64_t{trees.count} * 2 <= height * roots;
+  }
+
+  Columns(const Trees<T>& trees, const T* data, int64_t height)
+      : trees_(trees), data_(data), rows_(~uint64_t{0} >> (kRows - height)) {
+    for (uint64_t feature = 0; feature < trees.features; ++feature) {
+      T* column = columns_[feature];
+      std::fill(column + height, column + kRows, T(0));
+      uint64_t missing = 0;
+      for (int64_t k = 0; k < height; ++k) {
+        T x = column[k] = data[static_cast<uint64_t>(k) * trees.features + feature];
+        missing |= static_cast<uint64_t>(x != x) << k;
+      }
+      missing_[feature] = missing;
+    }
+  }
+
+  /// Writes the leaves of a tree, one for each row, each `stride` after the one before.
+  void walk(int32_t root, int32_t* leaves, int64_t stride, Interruption& interruption) const;
+
+ private:
+  /// The rows whose walk goes to the first child of a node.
+  uint64_t firsts(uint64_t feature, uint32_t word, const int32_t* node) const {
+    const T* column = columns_[feature];
+    T threshold;
+    std::memcpy(&threshold, node + 3, sizeof(T));
+    uint64_t missing = (word & kMissing) != 0 ? missing_[feature] : 0;
+    return at_most(column, threshold) | at_most(column + 16, threshold) << 16 |
+           at_most(column + 32, threshold) << 32 | at_most(column + 48, threshold) << 48 | missing;
+  }
+
+  const Trees<T>& trees_;
+  const T* data_;
+  const uint64_t rows_;
+  uint64_t missing_[kMostFeatures];
+  T columns_[kMostFeatures][kRows];
+};
+
+template <class T>
+void Columns<T>::walk(int32_t root, int32_t* leaves, int64_t stride,
+                      Interruption& interruption) const {
+  // No row is in two of the open nodes.
+  int32_t at[kRows + 1];
+  uint32_t depths[kRows + 1];
+  uint64_t rows[kRows + 1];
+  at[0] = root;
+  depths[0] = 0;
+  rows[0] = rows_;
+  for (size_t open = 1; open != 0;) {
+    --open;
+    int32_t here = at[open];
+    uint64_t of = rows[open];
+    if (here < 0) {
+      for (; of != 0; of &= of - 1) leaves[std::countr_zero(of) * stride] = -1 - here;
+      continue;
+    }
+    interruption.after(kLanes);
+    uint32_t depth = depths[open] + 1;
+    const int32_t* node = trees_.nodes + uint64_t{static_cast<uint32_t>(here)} * Trees<T>::kWords;
+    bool known = static_cast<uint32_t>(here) < trees_.count && depth <= trees_.count;
+    uint32_t word = known ? static_cast<uint32_t>(node[0]) : 0;
+    uint64_t feature = word & ~kMissing;
+    if (!known || feature >= trees_.features) {
+      auto row = static_cast<uint64_t>(std::countr_zero(of));
+      trees_.refuse(data_ + row * trees_.features, root, interruption);
+    }
+    uint64_t first = firsts(feature, word, node);
+    // Both are written, and only those with rows stay: no branch on what rows do.
+    at[open] = node[2];
+    rows[open] = of & ~first;
+    depths[open] = depth;
+    open += static_cast<size_t>((of & ~first) != 0);
+    at[open] = node[1];
+    rows[open] = of & first;
+    depths[open] = depth;
+    open += static_cast<size_t>((of & first) != 0);
+  }
+}
+
 template <class T>
 bool has_missing(const T* row, uint64_t features) {
   unsigned found = 0;
@@ -126,7 +245,7 @@ void walk_all(LibraryCall& call, const NDArray& data, const NDArray& nodes, cons
   // A task takes many rows through few trees, which stay in the first cache. Tasks are of nearly
   // the same size, so that threads end together.
   auto parts = [](int64_t of, int64_t most) { return (of + most - 1) / most; };
-  int64_t height = parts(rows, parts(rows, kTaskRows)), groups = parts(count, kLanes);
+  int64_t height = parts(rows, parts(rows, Columns<T>::kRows)), groups = parts(count, kLanes);
   int64_t most = std::max<int64_t>(kTaskWalks / kLanes / height, 1);
   int64_t width = parts(groups, parts(groups, most)) * kLanes, columns = parts(count, width);
   call.parallel(columns * parts(rows, height), [&](int64_t task) {
@@ -134,6 +253,14 @@ void walk_all(LibraryCall& call, const NDArray& data, const NDArray& nodes, cons
     Interruption interruption(call);
     int64_t top = task / columns * height, bottom = std::min(rows, top + height);
     int64_t left = task % columns * width, right = std::min(count, left + width);
+    if (Columns<T>::fit(trees, bottom - top, count)) {
+      Columns<T> columns_of(trees, trees.data + static_cast<uint64_t>(top) * trees.features,
+                            bottom - top);
+      for (int64_t tree = left; tree < right; ++tree) {
+        columns_of.walk(root[tree], out + top * count + tree, count, interruption);
+      }
+      return;
+    }
     bool missing = has_missing(trees.data + static_cast<uint64_t>(top) * trees.features,
                                static_cast<uint64_t>(bottom - top) * trees.features);
     for (int64_t tree = left; tree < right; tree += kLanes) {
