@@ -145,10 +145,12 @@ template <class T>
 class Columns {
  public:
   static constexpr int64_t kRows = 64;
+  static constexpr int64_t kLeastRows = 8;
   static constexpr int64_t kMostFeatures = 64;  // columns for the first cache
 
   static bool fit(const Trees<T>& trees, int64_t height, int64_t roots) {
-    return trees.features <= kMostFeatures && int64_t{trees.count} * 2 <= height * roots;
+    return height >= kLeastRows && trees.features <= kMostFeatures &&
+           int64_t{trees.count} <= height * roots;
   }
 
   Columns(const Trees<T>& trees, const T* data, int64_t height)
