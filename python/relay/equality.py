@@ -95,6 +95,12 @@ def _type_difference(lhs: Type, rhs: Type) -> str | None:
     return f"{lhs}, and {rhs}"
 
 
+def _are_numbers(lhs: Any, rhs: Any) -> bool:
+    """True for two integers or two floats: a subclass that says a dtype has the same value."""
+    kind = next((kind for kind in (bool, int, float) if isinstance(lhs, kind)), None)
+    return kind is not None and isinstance(rhs, kind) and not (kind is int and isinstance(rhs, bool))
+
+
 def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> str | None:
     """The first difference of two programs, as a path to it and what either has there; None if they are equal.
 
@@ -142,7 +148,7 @@ def structural_difference(lhs: Any, rhs: Any, map_free_vars: bool = False) -> st
         if lhs.type_key != rhs.type_key:
             return f"{lhs.type_key}, and {rhs.type_key}"
         return structural_difference(dict(lhs.items()), dict(rhs.items()), map_free_vars)
-    if type(lhs) is type(rhs) and lhs == rhs:
+    if (type(lhs) is type(rhs) or _are_numbers(lhs, rhs)) and lhs == rhs:
         return None
     if isinstance(lhs, Type) and isinstance(rhs, Type):
         return _type_difference(lhs, rhs)

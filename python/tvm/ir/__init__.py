@@ -125,7 +125,10 @@ def save_json(node: Any) -> str:
         pass
     if isinstance(node, _relay.IRModule):
         return json.dumps({"format": _FORMAT, "module": node.astext(show_types=False), "typed": _is_typed(node)})
-    return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
+    try:
+        return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
+    except RuntimeError as error:  # a text that is no UTF-8 in attributes of an expression
+        raise _relay.RelayError(f"save_json cannot write a {type(node).__name__}: {error}") from None
 
 
 def _is_typed(module: _relay.IRModule) -> bool:

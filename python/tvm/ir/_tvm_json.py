@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,13 +28,15 @@ _REFERS: dict[str, tuple[str, ...]] = {
     "TypeCall": ("func", "*args"), "TypeData": ("header", "*type_vars", "*constructors"), "Range": ("min", "extent"),
 }  # fmt: skip
 # Those that must be there: without them the node is nothing.
-_NEEDED = {"Function": ("params", "body"), "Call": ("op", "args"), "Let": ("var", "value", "body"), "TensorType": ("shape",)}
+_NEEDED = {"Function": ("params", "body"), "Call": ("op", "args"), "Let": ("var", "value", "body"), "TensorType": ("shape",), "Range": ("min", "extent")}
 _TERMS: dict[str, Callable[[Any, Any], Any]] = {
     "tir.Add": operator.add, "tir.Sub": operator.sub, "tir.Mul": operator.mul, "tir.FloorDiv": operator.floordiv, "tir.FloorMod": operator.mod,
     "tir.Max": lambda a, b: _relay.Dim.max(a, b), "tir.Min": lambda a, b: _relay.Dim.min(a, b),
 }  # fmt: skip
-_DEEPEST = 100  # containers in containers
-_MOST = 1 << 20  # elements of containers: those that share their parts would grow with the power of their depth
+# What `_tvm_json_write` keeps to, too. Containers that share their parts grow with the power of their depth where they are copied.
+DEEPEST = 100  # containers in containers
+LARGEST = 1 << 20  # elements of a container, with those of its parts
+MOST = 1 << 24  # elements of the attributes of all nodes
 
 
 def fields_of(type_key: str) -> dict[str, str] | None:
@@ -58,6 +61,9 @@ class _Document:
         self.names: dict[int, Any] = {}  # variables, whose nodes may be several for one identity, and names of modules
         self.is_typed = False
         self.elements = 0
+        self.values: dict[int, Any] = {}
+        self.sizes: dict[int, tuple[int, int]] = {}  # of values: how many elements they have in all, and how deep they are
+        self.open: list[int] = []  # containers that are being made, the outermost first
         self.known: dict[str, dict[str, str] | None] = {}  # fields of attributes
 
     # ---- Nodes ----
@@ -100,7 +106,7 @@ class _Document:
         """The entries of a map: keys are texts, or numbers of nodes."""
         node, data = self.nodes[number], self.items(number)
         if "keys" in node:
-            return list(zip(node["keys"], data, strict=False))
+            return [(key if isinstance(key, str) else self.index(key), item) for key, item in zip(node["keys"], data, strict=False)]
         return list(zip(data[::2], data[1::2], strict=False))
 
     def text(self, value: Any) -> str:
@@ -109,6 +115,13 @@ class _Document:
             node = self.nodes[int(value)]
             return str(node.get("repr_str", node.get("global_key", node.get("attrs", {}).get("value", ""))))
         return str(value)
+
+    def integer(self, number: int, name: str, least: int = -(2**63), most: int = 2**63 - 1, default: int = 0) -> int:
+        """A number that stands in a field. Raises RelayError for one that is not between the bounds."""
+        found = int(self.attrs(number).get(name, default))
+        if not least <= found <= most:
+            raise _relay.RelayError(f"node {number} of the document has {str(found)[:40]} as {name}, which is not between {least} and {most}")
+        return found
 
     def name(self, number: int) -> str:
         node = self.nodes[number]
@@ -124,7 +137,7 @@ class _Document:
             return _relay.Span()
         from .spans import SourceName
 
-        numbers = [int(self.attrs(at).get(name, 0)) for name in ("line", "end_line", "column", "end_column")]
+        numbers = [self.integer(at, name, -(2**31), 2**31 - 1) for name in ("line", "end_line", "column", "end_column")]
         return _relay.Span(SourceName(self.name(self.field(at, "source_name"))), *numbers)
 
     # ---- Making ----
@@ -168,13 +181,26 @@ class _Document:
         """The object of a node whose children are made."""
         kind = self.kind(number)
         if kind in _TERMS:
-            return _TERMS[kind](self.one(number, "a"), self.one(number, "b"))
+            return self.term(number)
         make = getattr(self, "_" + kind.removeprefix("tir.").lower(), None) if kind.replace(".", "").isalpha() else None
         if make is None:
             raise _relay.RelayError(f"the document holds a {kind or 'null'}, which is not read")
         if self.attrs(number).get("_checked_type_", "0") not in ("0", 0):
             self.is_typed = True
         return make(number)
+
+    def term(self, number: int) -> Any:
+        """A number that is computed of two others, or a term where one of them is an extent."""
+        a, b = self.one(number, "a"), self.one(number, "b")
+        if not (isinstance(a, (int, Dim)) and isinstance(b, (int, Dim))):
+            raise _relay.RelayError(f"node {number} of the document computes with what is no extent")
+        try:
+            found = _TERMS[self.kind(number)](a, b)
+        except ZeroDivisionError:
+            raise _relay.RelayError(f"node {number} of the document divides by 0") from None
+        if isinstance(found, int) and not -(2**63) <= found < 2**63:
+            raise _relay.RelayError(f"node {number} of the document has a result of more than 64 bits")
+        return found
 
     def _op(self, number: int) -> Any:
         try:
@@ -204,14 +230,24 @@ class _Document:
 
     def _constant(self, number: int) -> Any:
         if "literal" in self.attrs(number):  # a number that takes the dtype of its context, which TVM's programs have not
-            value = json.loads(str(self.attrs(number)["literal"]))
-            if not isinstance(value, (bool, int, float)):
+            text = str(self.attrs(number)["literal"])
+            if not re.fullmatch(r"true|false|NaN|-?(Infinity|\d[\d.eE+-]*)", text):
                 raise _relay.RelayError("a literal of the document is no number")
-            return _core.Literal(value, self.span(number))
+            return _core.Literal(json.loads(text), self.span(number))
+        if "text" in self.attrs(number):
+            return self.equal_numbers(self.text(self.attrs(number)["text"]), self.span(number))
         at, arrays = self.attrs(number).get("data"), self.arrays
         if not (isinstance(at, (str, int)) and str(at).isdecimal() and isinstance(arrays, list) and int(at) < len(arrays)):
             raise _relay.RelayError(f"the document has no array {str(at)[:40]}")
         return _relay.Constant(read_array(arrays[int(at)]), self.span(number))
+
+    @staticmethod
+    def equal_numbers(text: str, span: Any) -> Any:
+        """A constant of equal numbers, which is written as the text that it has in a program."""
+        made = _relay.parse_expr(text) if text.startswith("Constant(") and len(text) < 4096 else None
+        if not isinstance(made, _relay.Constant):
+            raise _relay.RelayError(f"the document has {text[:40]!r} as a constant, which is none")
+        return _relay.Constant(made.data, span)
 
     def _call(self, number: int) -> Any:
         op, at = self.one(number, "op"), self.field(number, "attrs")
@@ -227,12 +263,14 @@ class _Document:
         types = self.known[key]
         if types is None:
             raise _relay.RelayError(f"no operator has attributes {key}")
-        found = {}
+        found, parts = {}, []
         for name, raw in self.attrs(number).items():
             if name in types:
                 found[name] = self.stored(raw, types[name])
+                parts += [int(raw)] if str(raw).isdecimal() and int(raw) in self.sizes and types[name] not in ("int", "bool", "float") else []
             elif not self.says_nothing(raw):  # one of another release at its default
                 raise _relay.RelayError(f"the attributes {key} have no {name}")
+        self.used(parts)
         return _relay.Attrs(found, key)
 
     def stored(self, raw: Any, kind: str) -> Any:
@@ -258,7 +296,7 @@ class _Document:
         return _relay.Tuple(self.all(number, "fields"), self.span(number))
 
     def _tuplegetitem(self, number: int) -> Any:
-        return _relay.TupleGetItem(self.one(number, "tuple_value"), int(self.attrs(number).get("index", 0)), self.span(number))
+        return _relay.TupleGetItem(self.one(number, "tuple_value"), self.integer(number, "index"), self.span(number))
 
     def _let(self, number: int) -> Any:
         return _relay.Let(self.one(number, "var"), self.one(number, "value"), self.one(number, "body"), self.span(number))
@@ -305,12 +343,15 @@ class _Document:
     def _intimm(self, number: int) -> Any:
         from ..tir import IntImm
 
-        return IntImm(self.text(self.attrs(number).get("dtype", "int32")), int(self.attrs(number).get("value", 0)))
+        return IntImm(self.text(self.attrs(number).get("dtype", "int32")), self.integer(number, "value"))
 
     def _range(self, number: int) -> Any:
         from .ranges import Range
 
-        return Range.from_min_extent(self.one(number, "min"), self.one(number, "extent"))
+        least, extent = self.one(number, "min"), self.one(number, "extent")
+        if not (isinstance(least, (int, Dim)) and isinstance(extent, (int, Dim))):
+            raise _relay.RelayError(f"node {number} of the document is a range of something else than extents")
+        return Range.from_min_extent(least, extent)
 
     def _any(self, number: int) -> Any:
         return _relay.Any()
@@ -354,39 +395,70 @@ class _Document:
 
     def dictionary(self, number: int) -> dict[str, Any]:
         """The entries of attributes of a function, but for objects of passes and targets."""
-        found = {}
-        for key, value in self.pairs(self.field(number, "__dict__")):
+        found, parts = {}, []
+        for key, at in self.pairs(self.field(number, "__dict__")):
             try:
-                found[key if isinstance(key, str) else self.name(key)] = self.value(value)
+                found[key if isinstance(key, str) else self.name(key)] = self.value(at)
             except _NoValueError:
                 continue
+            parts.append(at)
+        self.used(parts)
         return found
 
-    def value(self, number: int, depth: int = 0) -> Any:
-        """A number, text, list or dictionary, or the constant or device of an attribute. Raises _NoValueError for what is none."""
-        self.elements += 1
-        if depth > _DEEPEST or self.elements > _MOST:
-            raise _relay.RelayError("the document nests too deeply" if depth > _DEEPEST else "the document's containers are too large")
+    def used(self, parts: list[int]) -> None:
+        """Counts the values of attributes, which are copied with all their elements."""
+        self.elements += sum(self.sizes[part][0] for part in parts)
+        if self.elements > MOST:
+            raise _relay.RelayError("the document's attributes are too large")
+
+    def value(self, number: int) -> Any:
+        """A number, text, list or dictionary, or the constant or device of an attribute; a list that several share is made once.
+        Raises _NoValueError for what is none."""
+        if number not in self.sizes:
+            parts: list[int] = []
+            if self.kind(number) in ("Array", "Map", "StrMap"):
+                if number in self.open or len(self.open) >= DEEPEST:
+                    raise _relay.RelayError("the document nests too deeply")
+                self.open.append(number)
+                try:
+                    self.values[number], parts = self.container(number)
+                finally:
+                    self.open.pop()
+            else:
+                self.values[number] = self.scalar(number)
+            found = [self.sizes[part] for part in parts]
+            size, depth = 1 + sum(size for size, _ in found), max((depth + 1 for _, depth in found), default=0)
+            if size > LARGEST or depth > DEEPEST:
+                raise _relay.RelayError("the document's containers are too large" if size > LARGEST else "the document nests too deeply")
+            self.sizes[number] = size, depth
+        return self.values[number]
+
+    def container(self, number: int) -> tuple[Any, list[int]]:
+        """A list or dictionary, and the nodes of its parts."""
+        if self.kind(number) == "Array":
+            parts = self.items(number)
+            return Array(self.value(item) for item in parts), parts
+        pairs = self.pairs(number)
+        made = Map({key if isinstance(key, str) else self.value(key): self.value(item) for key, item in pairs})
+        return made, [part for pair in pairs for part in pair if not isinstance(part, str)]
+
+    def scalar(self, number: int) -> Any:
+        """A value without parts."""
         kind, attrs = self.kind(number), self.attrs(number)
         if not kind:
             return None
         if kind == "runtime.String":
             return self.name(number)
         if kind == "IntImm":
-            found = int(attrs.get("value", 0))
-            return bool(found) if self.text(attrs.get("dtype", "")) == "bool" else self.make(number)
+            return bool(self.integer(number, "value")) if self.text(attrs.get("dtype", "")) == "bool" else self.make(number)
         if kind == "FloatImm":
             return float(attrs.get("value", 0))
-        if kind == "Array":
-            return Array(self.value(item, depth + 1) for item in self.items(number))
-        if kind in ("Map", "StrMap"):
-            return Map({key if isinstance(key, str) else self.value(key, depth + 1): self.value(item, depth + 1) for key, item in self.pairs(number)})
         if kind == "VirtualDevice":
             from ..runtime.ndarray import Device
 
-            type_, index = int(attrs.get("device_type_int", -1)), int(attrs.get("virtual_device_id", -1))
+            type_, index = self.integer(number, "device_type_int", -1, 2**31 - 1, -1), self.integer(number, "virtual_device_id", -1, 2**31 - 1, -1)
             return "" if type_ < 0 else str(Device(type_, max(index, 0)))
-        if kind in ("Constant", "tir.Any", "tir.Var", "tir.SizeVar") or kind in _TERMS:
+        if kind in ("Constant", "Range", "tir.Any", "tir.Var", "tir.SizeVar") or kind in _TERMS:
             return self.make(number)
         raise _NoValueError(f"the document holds a {kind}, which is not read")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,25 @@ from .ndarray import array
 _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
 # Codes of the kinds of elements.
 _KINDS = {"i": 0, "u": 1, "f": 2}
+_BFLOAT = 4  # which NumPy has no kind for
 
 
 def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
     if dtype == np.bool_:
         return 1, 1
+    if dtype.name == "bfloat16":
+        return _BFLOAT, 16
     if dtype.kind not in "iuf":
         raise RelayError(f"an array of dtype {dtype} cannot be stored")
     return _KINDS[dtype.kind], dtype.itemsize * 8
 
 
 def _dtype(kind: int, bits: int, lanes: int) -> np.dtype[Any]:
+    if (kind, bits, lanes) == (_BFLOAT, 16, 1):
+        try:
+            return np.dtype(import_module("ml_dtypes").bfloat16)
+        except ImportError:
+            raise RelayError("the file has an array of bfloat16, which NumPy takes where ml_dtypes is installed") from None
     names = {0: f"int{bits}", 1: "bool" if bits == 1 else f"uint{bits}", 2: f"float{bits}", 6: "bool"}
     if lanes != 1 or kind not in names:
         raise RelayError(f"the file has an array of kind {kind} with {bits} bits in {lanes} lanes, which is not supported")
