@@ -95,7 +95,7 @@ def get_renderer() -> DiagnosticRenderer:
 
 
 def override_renderer(render_func: Callable[[Any], Any] | None) -> None:
-    """Calls a function with the context of each error that reading a program or a pass raises, before it is raised; back to the default
+    """Calls a function with the context of each error that reading a program, a pass or a build raises, before it is raised; back to the default
     for None. Raises TypeError for what cannot be called."""
     global _chosen
     if render_func is not None and not callable(render_func):

@@ -12,6 +12,7 @@ from relay import transform as _passes
 
 from .._errors import UnknownInputError, WrongKindError
 from .._ffi.runtime_ctypes import DataType
+from ..ir.diagnostics import rendered
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
 from ..target import Target
@@ -41,7 +42,8 @@ def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None,
     mod = settled(mod)
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
-    return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry)
+    with rendered(mod):
+        return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry)
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:

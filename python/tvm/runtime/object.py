@@ -10,7 +10,8 @@ class _Meta(type):
 
 
 class Object(metaclass=_Meta):
-    """The class that `isinstance` asks for: all that has `same_as` is an object, such as nodes, types, modules, arrays, targets and devices."""
+    """The class that `isinstance` asks for: all that has `same_as` is an object, such as nodes, types, modules of programs,
+    arrays and targets. Devices, and what builds make, are none, as in TVM."""
 
     def same_as(self, other: object) -> bool:
         """True if both are one object."""

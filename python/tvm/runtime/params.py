@@ -32,7 +32,8 @@ def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
 def _dtype(kind: int, bits: int, lanes: int) -> np.dtype[Any]:
     if (kind, bits, lanes) == (_BFLOAT, 16, 1):
         try:
-            return np.dtype(import_module("ml_dtypes").bfloat16)
+            found: np.dtype[Any] = np.dtype(import_module("ml_dtypes").bfloat16)
+            return found
         except ImportError:
             raise RelayError("the file has an array of bfloat16, which NumPy takes where ml_dtypes is installed") from None
     names = {0: f"int{bits}", 1: "bool" if bits == 1 else f"uint{bits}", 2: f"float{bits}", 6: "bool"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
+import re
 from typing import Any as _AnyType
 
 import relay as _relay
@@ -82,9 +84,19 @@ def _computed(name: str) -> _AnyType:
     def compute(self: IntImm, *others: _AnyType) -> _AnyType:
         found = plain(self, *others)
         # What Python's integers do not know, and booleans, stay: an extent that is no number has operators of its own.
-        return IntImm(self.dtype, found) if type(found) is int else found
+        return IntImm(_widest(self, *others), found) if type(found) is int else found
 
     return compute
+
+
+def _widest(*numbers: _AnyType) -> str:
+    """The dtype of most bits of those that say one; the first of several."""
+
+    def bits(dtype: str) -> int:
+        found = re.search(r"\d{1,4}", dtype)
+        return int(found[0]) if found else 1  # bool
+
+    return builtins.max((number.dtype for number in numbers if isinstance(number, IntImm)), key=bits)
 
 
 # Numbers that are computed from such numbers have a `value`, too.

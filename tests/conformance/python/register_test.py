@@ -312,3 +312,12 @@ def test_the_librarys_gradients_can_be_asked_for(make, count):
     _, (wanted,) = relay.create_executor("debug").evaluate(relay.transform.gradient(function))(data)
     np.testing.assert_allclose(by_rule, wanted.numpy())
     assert relay.op.get("argmax").get_attr("FPrimalGradient") is None and not relay.op.get("argmax").has_attr("FPrimalGradient")
+
+
+@pytest.mark.parametrize("make", [relay.exp, lambda x: x + relay.var("y", shape=(2,)), lambda x: relay.split(x, 2).astuple(), relay.sum])
+def test_the_gradient_of_a_call_of_open_type(make):
+    call = make(relay.var("x"))
+    with pytest.raises(tvm.error.DiagnosticError, match=f"the gradient of {call.op.name} needs inputs of known rank and dtype"):
+        relay.op.get(call.op.name).get_attr("FPrimalGradient")(call, relay.ones_like(call))
+    with pytest.raises(TypeError, match="a gradient is that of a call, not of int"):
+        relay.op.get("exp").get_attr("FPrimalGradient")(3, 4)

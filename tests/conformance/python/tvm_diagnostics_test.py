@@ -26,6 +26,7 @@ def ill_typed():
 @pytest.mark.parametrize("run, said", [
     (lambda: relay.parse(UNKNOWN), "unknown local name %u"), (lambda: relay.fromtext(UNKNOWN), "unknown local name %u"),
     (lambda: relay.parse_expr("%u"), "%u"), (lambda: relay.parse(ILL), "do not broadcast"), (lambda: relay.transform.InferType()(ill_typed()), "do not broadcast"),
+    (lambda: relay.build(ill_typed(), "llvm"), "do not broadcast"), (lambda: relay.vm.compile(ill_typed(), "llvm"), "do not broadcast"),
     (lambda: tvm.transform.Sequential([relay.transform.FoldConstant(), relay.transform.InferType()])(ill_typed()), "do not broadcast"),
 ])  # fmt: skip
 def test_an_error_is_shown_once(run, said, shown):

@@ -422,3 +422,16 @@ def test_free_type_variables_may_have_other_names():
 def test_nothing_is_no_constant():
     with pytest.raises(TypeError, match="a constant is made of a number or an array, not of None"):
         relay.const(None)
+
+
+def test_sums_of_integers_have_the_wider_dtype():
+    narrow, wide = tvm.tir.IntImm("int32", 7), tvm.tir.IntImm("int64", 2)
+    for made in (narrow + wide, wide + narrow, narrow * wide, narrow // wide, wide - narrow):
+        assert made.dtype == "int64"
+    assert (narrow + narrow).dtype == (narrow + 1).dtype == "int32" and (tvm.tir.IntImm("bool", 1) + narrow).dtype == "int32"
+
+
+def test_devices_and_builds_are_no_objects():
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([], relay.const(1.0))), "llvm")
+    assert not isinstance(lib, tvm.runtime.Object) and not isinstance(tvm.cpu(), tvm.runtime.Object)
+    assert isinstance(tvm.target.Target("llvm"), tvm.runtime.Object) and isinstance(lib.ir_mod, tvm.runtime.Object)

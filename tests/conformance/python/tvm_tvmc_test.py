@@ -77,6 +77,8 @@ def test_changes_of_a_model():
     assert transform.apply_graph_transforms(mod, None) is mod
     with pytest.raises(TVMCException, match="there is no operator nn.none"):
         transform.convert_to_mixed_precision(mod, ["nn.none"])
+    with pytest.raises(AttributeError, match="there is no operator nn.none"):
+        transform.MixedPrecision(["nn.dense", "nn.none"]).__enter__()
     assert relay.op.get("nn.dense").get_attr("FTVMMixedPrecisionConversionType") is None
     x, w = relay.var("x", shape=(1, 2, 8, 8)), relay.var("w", shape=(3, 2, 3, 3))
     conv = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.conv2d(x, w)))

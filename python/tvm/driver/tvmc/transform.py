@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from ... import _absent
@@ -17,20 +18,20 @@ class MixedPrecision:
 
     def __init__(self, ops: Sequence[str]) -> None:
         self._ops = list(ops)
-        self._attached: list[Any] = []
+        self._attached = ExitStack()
 
     def __enter__(self) -> MixedPrecision:
         from ...relay.testing.temp_op_attr import TempOpAttr
 
-        for name in self._ops:
-            made = TempOpAttr(name, "FTVMMixedPrecisionConversionType", lambda call, narrow: [0, narrow, narrow])
-            made.__enter__()
-            self._attached.append(made)
+        # All of them, or none where a name is that of no operator.
+        with ExitStack() as made:
+            for name in self._ops:
+                made.enter_context(TempOpAttr(name, "FTVMMixedPrecisionConversionType", lambda call, narrow: [0, narrow, narrow]))
+            self._attached = made.pop_all()
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        while self._attached:
-            self._attached.pop().__exit__(*exc)
+        self._attached.__exit__(*exc)
 
 
 def convert_to_mixed_precision(mod: Any, ops: Sequence[str] | None = None, calculation_type: str = "float16", acc_type: str = "float16") -> Any:

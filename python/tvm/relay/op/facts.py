@@ -100,12 +100,30 @@ def _rule_of(op: Op) -> Any:
 
 
 def _typed_call(call: Any) -> Any:
-    """The call with types."""
+    """The call with types. Raises RelayError where they leave a rank or a dtype open: which sums a gradient has depends on them."""
+    if not isinstance(call, Call):
+        raise TypeError(f"a gradient is that of a call, not of {type(call).__name__}")
     try:
         call.checked_type
     except (ValueError, AttributeError, RelayError):
         relay.check(relay.Function(_core.free_vars(call), call))
+    try:
+        types = [call.checked_type, *(arg.checked_type for arg in call.args)]
+    except (ValueError, AttributeError):  # a type that is known where the function is called
+        types = []
+    if not types or any(_is_open(one) for one in types):
+        told = f"the gradient of {call.op.name} needs inputs of known rank and dtype: annotate the parameters, or infer types of a program that calls it"
+        raise RelayError.of([relay.Diagnostic(told, call.span)])
     return call
+
+
+def _is_open(kind: Any) -> bool:
+    """True for a type variable, and a tensor, or a tuple of one, whose rank or dtype is one."""
+    if isinstance(kind, relay.TupleType):
+        return any(_is_open(field) for field in kind.fields)
+    if isinstance(kind, relay.TensorType):
+        return isinstance(kind.shape, relay.Type) or not isinstance(kind.dtype, str)
+    return isinstance(kind, (relay.TypeVar, relay.IncompleteType))
 
 
 def _each(grad: Any, call: Any) -> list[Any]:
