@@ -155,7 +155,7 @@ def _write_bytes(one: Any, state: State) -> None:
 
 def _read_array(one: Any) -> State:
     """The elements of an array that cannot be locked; a sum of them where they are many, which tells that they changed and not what they were."""
-    return State(one.tobytes() if one.nbytes <= _MOST_BYTES else zlib.adler32(memoryview(np.ascontiguousarray(one))), [])
+    return State(one.tobytes() if one.nbytes <= _MOST_BYTES else zlib.adler32(np.ascontiguousarray(one).data), [])
 
 
 def _write_array(one: Any, state: State) -> None:
