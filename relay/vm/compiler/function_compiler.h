@@ -161,8 +161,8 @@ class FunctionCompiler {
   bool write_as_numbers(uint32_t node, const Call* call, const Primitive& primitive,
                         std::span<const GroupArgument> arguments);
   std::vector<uint32_t> operator_positions(const relay::Function& primitive);
-  bool fits_graph(uint32_t node, const Call* call, const Primitive& primitive,
-                  std::span<const GroupArgument> arguments);
+  bool try_add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
+                        std::span<const GroupArgument> arguments);
   bool add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
                     std::span<const GroupArgument> arguments);
   void flatten(const Known& known, const TypeRef& type, std::vector<GroupArgument>& out);

@@ -214,7 +214,7 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
   primitive.function = with_numbers_inside(primitive.function, arguments);
   try {
     if (write_as_numbers(node, call, primitive, arguments)) return;
-    if (!fits_graph(node, call, primitive, arguments)) {
+    if (!try_add_to_graph(node, call, primitive, arguments)) {
       // The graph has to run first.
       run_graph();
       bool added = add_to_graph(node, call, primitive, arguments);
@@ -232,9 +232,9 @@ void FunctionCompiler::write_group(uint32_t node, const Call* call, Primitive pr
   }
 }
 
-// False if the graph has to run first.
-bool FunctionCompiler::fits_graph(uint32_t node, const Call* call, const Primitive& primitive,
-                                  std::span<const GroupArgument> arguments) {
+// Adds the node to the graph; false if the graph has to run first.
+bool FunctionCompiler::try_add_to_graph(uint32_t node, const Call* call, const Primitive& primitive,
+                                        std::span<const GroupArgument> arguments) {
   try {
     return add_to_graph(node, call, primitive, arguments);
   } catch (const DimSizeError&) {
