@@ -305,63 +305,6 @@ TEST(ImportOnnxControl, LoopsRefusedOneByOne) {
             "Scan of \"y\": inputs 1 and 2 have batches of 2 and 3");
 }
 
-/// A loop of i rounds that carries the sequence s, `first`, through `nodes` from v to w.
-std::vector<Proto> appending(const Proto& first, std::vector<Proto> nodes) {
-  nodes.insert(nodes.begin(), onnx_node("Identity", {"c"}, {"again"}));
-  Proto body = onnx_graph(nodes,
-                          {onnx_value("k", kOnnxInt64, {}), onnx_value("c", kOnnxBool, {}),
-                           onnx_value("v", kOnnxFloat, {})},
-                          {onnx_value("again", kOnnxBool, {}), onnx_value("w", kOnnxFloat, {})});
-  return {first, onnx_node("Loop", {"i", "", "s"}, {"t"}, {onnx_graph_attr("body", body)})};
-}
-std::vector<Proto> then(std::vector<Proto> nodes, const Proto& last) {
-  nodes.push_back(last);
-  return nodes;
-}
-
-// Each round adds x + k to a sequence.
-TEST(ImportOnnxControl, LoopsAppendToSequences) {
-  const std::vector<Proto> steps{onnx_node("Cast", {"k"}, {"f"}, {onnx_int_attr("to", kOnnxFloat)}),
-                                 onnx_node("Add", {"x", "f"}, {"item"}),
-                                 onnx_node("SequenceInsert", {"v", "item"}, {"w"})};
-  const Proto none = onnx_node("SequenceEmpty", {}, {"s"});
-  const Proto one = onnx_node("SequenceConstruct", {"x"}, {"s"});
-  auto elements = [](const NDArray& array) {
-    return std::vector<float>(array.data<float>(), array.data<float>() + array.size());
-  };
-  const Proto joined = onnx_node("ConcatFromSequence", {"t"}, {"y"}, {onnx_int_attr("axis", 0)});
-  NDArray rows = run(model(then(appending(none, steps), joined)), 3);
-  EXPECT_EQ(rows.rank(), 1);
-  EXPECT_EQ(rows.size(), 6);
-  EXPECT_EQ(elements(rows), (std::vector<float>{1, 2, 2, 3, 3, 4}));
-  EXPECT_EQ(run(model(then(appending(none, steps), joined)), 0).size(), 0);
-  NDArray more = run(model(then(appending(one, steps), joined)), 1);
-  EXPECT_EQ(elements(more), (std::vector<float>{1, 2, 1, 2}));
-  NDArray columns =
-      run(model(then(appending(none, steps),
-                     onnx_node("ConcatFromSequence", {"t"}, {"y"},
-                               {onnx_int_attr("axis", 1), onnx_int_attr("new_axis", 1)}))),
-          3);
-  ASSERT_EQ(columns.rank(), 2);
-  EXPECT_EQ(columns.shape()[1], 3);
-  EXPECT_EQ(elements(columns), (std::vector<float>{1, 2, 3, 2, 3, 4}));
-  NDArray last = run(
-      model(then(appending(none, steps), onnx_node("SequenceAt", {"t", "m"}, {"y"})), {count(-1)}),
-      3);
-  EXPECT_EQ(elements(last), (std::vector<float>{3, 4}));
-  NDArray length =
-      run(model(then(appending(one, steps), onnx_node("SequenceLength", {"t"}, {"y"}))), 3);
-  EXPECT_EQ(length.element_as_int64(0), 4);
-  // Behind the loop, too, and a round that leaves the sequence as it is.
-  std::vector<Proto> longer = appending(none, steps);
-  longer.push_back(onnx_node("SequenceInsert", {"t", "x"}, {"u"}));
-  longer.push_back(onnx_node("ConcatFromSequence", {"u"}, {"y"}, {onnx_int_attr("axis", 0)}));
-  EXPECT_EQ(elements(run(model(longer), 1)), (std::vector<float>{1, 2, 1, 2}));
-  const std::vector<Proto> same{onnx_node("Identity", {"v"}, {"w"})};
-  EXPECT_EQ(elements(run(model(then(appending(one, same), joined)), 2)),
-            (std::vector<float>{1, 2}));
-}
-
 // The first axes are sliced, as many as `starts` has entries: here those of x above a limit.
 TEST(ImportOnnxControl, SlicesOfAnOpenNumberOfAxes) {
   auto sliced = [](float limit) {
@@ -385,32 +328,6 @@ TEST(ImportOnnxControl, SlicesOfAnOpenNumberOfAxes) {
               std::string::npos)
         << error.what();
   }
-}
-
-TEST(ImportOnnxControl, LoopsThatAppendRefused) {
-  const Proto none = onnx_node("SequenceEmpty", {}, {"s"});
-  const Proto insert = onnx_node("SequenceInsert", {"v", "x"}, {"w"});
-  const Proto length = onnx_node("SequenceLength", {"t"}, {"y"});
-  auto problem = [&](const std::vector<Proto>& steps, const Proto& last) {
-    return import_problem(model(then(appending(none, steps), last), {count(0)}));
-  };
-  EXPECT_EQ(
-      problem({onnx_node("SequenceInsert", {"v", "x"}, {"u"}),
-               onnx_node("SequenceInsert", {"u", "x"}, {"w"})},
-              length),
-      "Loop of \"t\": a round does not append one item to a sequence, so the number of rounds "
-      "has to be known");
-  EXPECT_EQ(
-      problem({onnx_node("SequenceInsert", {"v", "x", "m"}, {"w"})}, length),
-      "SequenceInsert of \"w\": a sequence that a loop appends to takes items at its end alone");
-  EXPECT_EQ(
-      problem({onnx_node("SequenceLength", {"v"}, {"l"}), insert}, length),
-      "SequenceLength of \"l\": a loop appends to the sequence, so only the loop's result has "
-      "all items");
-  EXPECT_EQ(problem({insert}, onnx_node("SequenceErase", {"t"}, {"y"})),
-            "SequenceErase of \"y\": only a run knows how many items the sequence has");
-  EXPECT_EQ(problem({insert}, onnx_node("Identity", {"t"}, {"y"})),
-            "m.onnx: the output \"y\" is a sequence, and only a run knows how many items it has");
 }
 
 TEST(ImportOnnxControl, ItemsAtPositionsOfARun) {

@@ -32,9 +32,9 @@ std::optional<TypeRef> joined(const TypeRef& a, const TypeRef& b) {
 namespace {
 
 // The tensors of values, those in sequences one after the other; and what tells values of the same
-// form from others.
+// form from others: also which sequences of loops they go on from.
 struct Flat {
-  std::vector<GraphValue> tensors;
+  std::vector<GraphValue> tensors, marks;
   std::string form;
 
   explicit Flat(const std::vector<GraphValue>& values) {
@@ -51,10 +51,18 @@ struct Flat {
       }
       for (const GraphValue& item : value.items()) add(item);
       form += ']';
+    } else if (value.is_mark()) {
+      form += 'm';
+      marks.push_back(value);
     } else {
       form += 't';
       tensors.push_back(value);
     }
+  }
+  bool like(const Flat& other) const {
+    return form == other.form &&
+           std::equal(marks.begin(), marks.end(), other.marks.begin(),
+                      [](const GraphValue& a, const GraphValue& b) { return a.same_as(b); });
   }
 };
 
@@ -71,7 +79,7 @@ std::vector<GraphValue> shaped_like(const std::vector<GraphValue>& like,
         continue;
       }
       result.push_back(GraphValue::sequence(shaped_like(value.items(), tensors)));
-    } else if (value) {
+    } else if (value && !value.is_mark()) {
       result.push_back(tensors.front());
       tensors = tensors.subspan(1);
     } else {
@@ -111,8 +119,12 @@ std::string Importer::disagreement(const Fork& fork) const {
   for (size_t k = 0; k < yes->size(); ++k) {
     const GraphValue &a = (*yes)[k], &b = (*no)[k];
     bool same = a.is_tensor() && b.is_tensor() ? joined(a.type(), b.type()).has_value()
-                                               : Flat({a}).form == Flat({b}).form;
+                                               : Flat({a}).like(Flat({b}));
     if (same) continue;
+    if (a.is_sequence() && a.before() != nullptr && kind_of(a) == kind_of(b)) {
+      return "output " + std::to_string(k) +
+             " goes on from another sequence of a loop in each case";
+    }
     return "output " + std::to_string(k) + " is " + kind_of(a) + " in one case and " + kind_of(b) +
            " in the other";
   }
@@ -212,7 +224,7 @@ std::optional<std::vector<GraphValue>> Importer::settle(Fork& fork) {
   const Way& some = fork.yes.refused ? fork.no : fork.yes;
   const Way& other = fork.no.refused ? fork.yes : fork.no;
   Flat a(some.outcome.values), b(other.outcome.values);
-  if (a.form != b.form) return std::nullopt;
+  if (!a.like(b)) return std::nullopt;
   std::vector<TypeRef> types, shown;
   for (size_t k = 0; k < a.tensors.size(); ++k) {
     if (a.tensors[k].is_text() || b.tensors[k].is_text()) {

@@ -56,8 +56,18 @@ class GraphValue {
     return result;
   }
 
-  /// A sequence that begins with as many items as `before` has rows, which only a run knows; with
-  /// nothing for `before`, these are the items that rounds of a loop before this one added.
+  /// Stands for the items that rounds of a loop before this one added to a sequence: equal to its
+  /// copies alone, so that each sequence of each loop is told from the others.
+  static GraphValue mark() {
+    GraphValue result(std::make_shared<State>());
+    result.state_->is_mark = true;
+    return result;
+  }
+  bool is_mark() const { return state_ != nullptr && state_->is_mark; }
+  bool same_as(const GraphValue& other) const { return state_ == other.state_; }
+
+  /// A sequence that begins with as many items as `before` has rows, which only a run knows, or
+  /// with those that a mark stands for.
   static GraphValue sequence_behind(GraphValue before, std::vector<GraphValue> items) {
     GraphValue result = sequence(std::move(items));
     result.state_->before = std::make_shared<const GraphValue>(std::move(before));
@@ -199,6 +209,7 @@ class GraphValue {
     std::optional<Elements> elements;
     NDArray array;
     bool is_sequence = false;
+    bool is_mark = false;
     std::vector<GraphValue> items;
     std::shared_ptr<const GraphValue> before;
     size_t level = 0;    // how many loops it was made inside of

@@ -269,7 +269,8 @@ class Appending {
       Values carried = rounds_carried(Values(states.begin() + 2, states.end()));
       Round made = rounds_.round(inner, states[0], states[1], carried);
       for (size_t i = 0, k = 0; i < made.carried.size(); ++i) {
-        if (rounds_.first[i].is_sequence()) appends_[k++] = appended(inner, made.carried[i]);
+        if (!rounds_.first[i].is_sequence()) continue;
+        appends_[k++] = appended(inner, carried[i], made.carried[i]);
       }
       return Values{};
     });
@@ -280,15 +281,19 @@ class Appending {
     Values carried;
     size_t next = 0;
     for (const GraphValue& value : rounds_.first) {
-      carried.push_back(value.is_sequence() ? GraphValue::sequence_behind({}, {})
+      carried.push_back(value.is_sequence() ? GraphValue::sequence_behind(GraphValue::mark(), {})
                                             : tensors[next++]);
     }
     return carried;
   }
 
-  static bool appended(NodeContext& node, const GraphValue& value) {
-    bool grows = value.before() != nullptr && !*value.before() && value.items().size() <= 1;
-    node.require(grows,
+  static bool appended(NodeContext& node, const GraphValue& given, const GraphValue& value) {
+    // It may be another one of this loop, or of one around it.
+    bool same = value.before() != nullptr && value.before()->same_as(*given.before());
+    node.require(same || !value.is_sequence(),
+                 "a round carries on another sequence than the one it got, so the number of rounds "
+                 "has to be known");
+    node.require(same && value.items().size() <= 1,
                  "a round does not append one item to a sequence, so the number of rounds has to "
                  "be known");
     return !value.items().empty();
@@ -296,7 +301,8 @@ class Appending {
 
   Round round(NodeContext& inner, const GraphValue& at, const GraphValue& goes_on,
               const Values& tensors) {
-    Round made = rounds_.round(inner, at, goes_on, rounds_carried(tensors));
+    Values given = rounds_carried(tensors);
+    Round made = rounds_.round(inner, at, goes_on, given);
     Values carried;
     size_t k = 0;
     for (size_t i = 0; i < made.carried.size(); ++i) {
@@ -305,7 +311,7 @@ class Appending {
         carried.push_back(value);
         continue;
       }
-      inner.require(appended(inner, value) == appends_[k++], "rounds of a loop differ");
+      inner.require(appended(inner, given[i], value) == appends_[k++], "rounds of a loop differ");
       if (!value.items().empty()) made.collected.push_back(value.items()[0]);
     }
     made.carried = std::move(carried);

@@ -26,7 +26,7 @@ Values items_of(NodeContext& node, size_t i) {
 // Items along axis 0, of a sequence whose length only a run knows; nothing for others.
 GraphValue rows_of(NodeContext& node, const GraphValue& sequence) {
   if (sequence.before() == nullptr) return {};
-  node.require(static_cast<bool>(*sequence.before()),
+  node.require(!sequence.before()->is_mark(),
                "a loop appends to the sequence, so only the loop's result has all items");
   Values parts{*sequence.before()};
   for (const GraphValue& item : sequence.items()) {
@@ -211,15 +211,14 @@ Values convert_map(NodeContext& node) {
   for (size_t k = 0; k < count; ++k) {
     Values inputs;
     for (size_t i = 0; i < node.num_inputs(); ++i) {
-      GraphValue value = node.optional_input(i);
-      if (!value.is_sequence()) {
+      if (!node.optional_input(i).is_sequence()) {
         inputs.push_back(node.input(i));
         continue;
       }
-      node.require(value.items().size() == count,
-                   "the sequences have " + std::to_string(count) + " and " +
-                       std::to_string(value.items().size()) + " items");
-      inputs.push_back(value.items()[k]);
+      Values items = items_of(node, i);
+      node.require(items.size() == count, "the sequences have " + std::to_string(count) + " and " +
+                                              std::to_string(items.size()) + " items");
+      inputs.push_back(items[k]);
     }
     node.importer().count_repeated(node.node(), body.nodes.size());
     Values outputs = node.inline_graph(body, inputs);
