@@ -243,5 +243,82 @@ TEST(ImportOnnxSequences, MapsOverWhatLoopsAppend) {
             "SequenceMap of \"z\": only a run knows how many items the sequence has");
 }
 
+const std::string kOneShape = "the items of a sequence that a loop appends to have one shape";
+
+TEST(ImportOnnxSequences, ItemsOfOtherShapes) {
+  const Proto twice = onnx_node("Concat", {"x", "x"}, {"xx"}, {onnx_int_attr("axis", 0)});
+  const Proto joined = onnx_node("ConcatFromSequence", {"z"}, {"y"}, {onnx_int_attr("axis", 0)});
+  auto behind = [&](const std::string& item) {
+    std::vector<Proto> nodes =
+        appending(onnx_node("SequenceEmpty", {}, {"s"}), {insert("v", "x", "w")});
+    nodes.push_back(twice);
+    nodes.push_back(insert("t", item, "z"));
+    return model(then(nodes, joined));
+  };
+  EXPECT_EQ(failure(behind("x"), 1), "");
+  EXPECT_EQ(failure(behind("xx"), 1), "assert_op: " + kOneShape);
+  EXPECT_EQ(import_problem(behind("i")), "ConcatFromSequence of \"y\": " + kOneShape);
+  std::vector<Proto> before{twice};
+  for (const Proto& node :
+       appending(onnx_node("SequenceConstruct", {"xx"}, {"s"}), {insert("v", "x", "w")})) {
+    before.push_back(node);
+  }
+  EXPECT_EQ(failure(model(then(before, onnx_node("ConcatFromSequence", {"t"}, {"y"},
+                                                 {onnx_int_attr("axis", 0)}))),
+                    1),
+            "assert_op: " + kOneShape);
+}
+
+// Items of as many elements as a run says: v gets them from `first`, and one of x behind the loop.
+TEST(ImportOnnxSequences, ItemsThatOnlyARunMeasures) {
+  auto sliced = [](const std::string& end, const Proto& first, bool more) {
+    std::vector<Proto> nodes{onnx_node("Reshape", {"i", "one"}, {"e"})};
+    for (const Proto& node : appending(
+             first, {onnx_node("Reshape", {"k", "one"}, {"round"}),
+                     onnx_node("Slice", {"x", "zero", end}, {"item"}), insert("v", "item", "w")})) {
+      nodes.push_back(node);
+    }
+    nodes.push_back(insert("t", "x", "z"));
+    nodes.push_back(onnx_node("ConcatFromSequence", {more ? "z" : "t"}, {"y"},
+                              {onnx_int_attr("axis", 0), onnx_int_attr("new_axis", 1)}));
+    return model(nodes, {onnx_ints("zero", {0}), onnx_ints("one", {1})});
+  };
+  const Proto none = onnx_node("SequenceEmpty", {}, {"s"});
+  const Proto one = onnx_node("SequenceConstruct", {"x"}, {"s"});
+  EXPECT_EQ(elements(run(sliced("e", none, false), 1)), (Floats{1}));
+  EXPECT_EQ(elements(run(sliced("e", one, true), 2)), (Floats{1, 2, 1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(elements(run(sliced("e", one, true), 0)), (Floats{1, 2, 1, 2}));
+  EXPECT_EQ(failure(sliced("e", one, false), 1), "assert_op: " + kOneShape);
+  EXPECT_EQ(failure(sliced("e", none, true), 1), "assert_op: " + kOneShape);
+  EXPECT_EQ(failure(sliced("round", none, false), 2), "assert_op: " + kOneShape);
+}
+
+// The rounds end by a condition, so that each appends: (1, 2), then (2, 1), has as many elements.
+TEST(ImportOnnxSequences, ItemsOfAsManyElements) {
+  Proto body = onnx_graph(
+      {onnx_node("Less", {"k", "m"}, {"again"}), onnx_node("Reshape", {"k", "one"}, {"at"}),
+       onnx_node("Add", {"at", "one"}, {"rows"}), onnx_node("Sub", {"two", "at"}, {"columns"}),
+       onnx_node("Concat", {"rows", "columns"}, {"shape"}, {onnx_int_attr("axis", 0)}),
+       onnx_node("Reshape", {"x", "shape"}, {"item"}), insert("v", "item", "w")},
+      {onnx_value("k", kOnnxInt64, {}), onnx_value("c", kOnnxBool, {}),
+       onnx_value("v", kOnnxFloat, {})},
+      {onnx_value("again", kOnnxBool, {}), onnx_value("w", kOnnxFloat, {})});
+  Proto proto = model({onnx_node("SequenceEmpty", {}, {"s"}),
+                       onnx_node("Loop", {"i", "", "s"}, {"t"}, {onnx_graph_attr("body", body)}),
+                       onnx_node("ConcatFromSequence", {"t"}, {"y"}, {onnx_int_attr("axis", 0)})},
+                      {count(5), onnx_ints("one", {1}), onnx_ints("two", {2})});
+  EXPECT_EQ(elements(run(proto, 1)), (Floats{1, 2}));
+  EXPECT_EQ(failure(proto, 2), "assert_op: " + kOneShape);
+}
+
+TEST(ImportOnnxSequences, PositionsThatAreNone) {
+  Proto proto =
+      model(then(appending(onnx_node("SequenceEmpty", {}, {"s"}), {insert("v", "x", "w")}),
+                 onnx_node("SequenceAt", {"t", "m"}, {"y"})),
+            {count(-4)});
+  EXPECT_EQ(elements(run(proto, 4)), (Floats{1, 2}));
+  EXPECT_NE(failure(proto, 3).find("index -4"), std::string::npos) << failure(proto, 3);
+}
+
 }  // namespace
 }  // namespace relay::import_onnx_sequences_test

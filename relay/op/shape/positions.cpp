@@ -9,8 +9,10 @@ using te::Bounds;
 using te::Indices;
 using te::Scalar;
 
+// One that is too far in front stays as it was given, for the message.
 Scalar from_front(const Scalar& index, Dim extent) {
-  return te::select(index < 0, index + te::from_dim(extent), index);
+  Scalar behind = index + te::from_dim(extent);
+  return te::select(index < 0 && behind >= 0, behind, index);
 }
 
 // A position that nothing names is left at -1: then another one is named twice.

@@ -5,6 +5,7 @@
 
 #include <relay/import/onnx/fold.h>
 #include <relay/import/onnx/ops/run_time.h>
+#include <relay/import/onnx/ops/slice.h>
 
 namespace relay::onnx {
 namespace {
@@ -24,6 +25,7 @@ struct Rounds {
   GraphValue count;          // the most rounds, an int64 of rank 0; nothing for no limit
   GraphValue goes_on;        // whether there is a first round; nothing: yes
   std::vector<bool> append;  // each collected output: whether rounds go from front to back
+  size_t items = 0;          // how many of them, the last ones, are items of sequences
   /// Converts the body. `goes_on` is what the last round gave.
   std::function<Round(NodeContext&, const GraphValue& at, const GraphValue& goes_on,
                       const Values& carried)>
@@ -132,19 +134,6 @@ GraphValue nothing_yet(NodeContext& node, const GraphValue& part) {
   return importer.made(importer.expr(none), TensorType::make(shown, part.dtype()));
 }
 
-/// `all` and one part more. `open`: rounds differ in the extents of their parts, or only a round
-/// knows them, so that before the first part they are not those of the part.
-GraphValue grown(NodeContext& node, const GraphValue& all, const GraphValue& part, bool append,
-                 bool open) {
-  GraphValue before = all, now = node.unsqueeze(part, {0});
-  if (open) {
-    GraphValue count = node.reshape(extent_value(node, all, 0), {Dim(1)});
-    GraphValue shape = node.concat({count, shape_value(node, part)}, 0);
-    before = node.emit("dyn.reshape", {all, shape}, {{"allowzero", true}});
-  }
-  return node.concat(append ? Values{before, now} : Values{now, before}, 0);
-}
-
 /// The last values of what is carried, then what was collected, rounds along axis 0.
 Values repeat(NodeContext& node, const Rounds& rounds) {
   Probe known = probe(node, rounds);
@@ -176,14 +165,22 @@ Values repeat(NodeContext& node, const Rounds& rounds) {
     next.insert(next.end(), round.carried.begin(), round.carried.end());
     for (size_t k = 0; k < late.size(); ++k) {
       GraphValue all = now[middle + k];
-      const GraphValue& part = round.collected[k];
+      GraphValue part = round.collected[k];
+      const char* message = k + rounds.items < late.size()
+                                ? "the parts of a scan output have one shape"
+                                : kItemsOfOneShape;
       if (!in_place) {
-        bool open = any_unknown(known.collected[k].dims());
-        next.push_back(grown(inner, all, part, rounds.append[k], open));
+        next.push_back(with_row(inner, all, part, rounds.append[k], message));
         continue;
       }
-      if (late[k]) all = room_at_first(inner, now[0], all, part, rounds.count);
       GraphValue place = now[0];
+      if (late[k]) {
+        all = room_at_first(inner, now[0], all, part, rounds.count);
+        // The shape is compared before the part is written.
+        GraphValue shape = inner.slice(shape_value(inner, all), 0, 1, kMostExtent);
+        shape = inner.emit("add", {shape, rows_like(inner, all, part, message)});
+        part = inner.emit("dyn.reshape", {part, shape}, {{"allowzero", true}});
+      }
       if (!rounds.append[k]) {
         GraphValue last = inner.emit("subtract", {rounds.count, number_value(inner, 1)});
         place = inner.emit("subtract", {last, place});
@@ -252,9 +249,8 @@ class Appending {
     plain.round = [this](NodeContext& inner, const GraphValue& at, const GraphValue& goes_on,
                          const Values& carried) { return round(inner, at, goes_on, carried); };
     find_growing();
-    plain.append.insert(plain.append.end(),
-                        static_cast<size_t>(std::count(appends_.begin(), appends_.end(), true)),
-                        true);
+    plain.items = static_cast<size_t>(std::count(appends_.begin(), appends_.end(), true));
+    plain.append.insert(plain.append.end(), plain.items, true);
     return with_sequences(repeat(node_, plain));
   }
 
@@ -330,12 +326,10 @@ class Appending {
       } else if (!appends_[sequence++]) {
         results.push_back(value);
       } else {
-        Values parts;
-        for (const GraphValue& item : value.items()) {
-          parts.push_back(node_.unsqueeze(item, {0}));
+        GraphValue all = last[rows++];
+        for (auto item = value.items().rbegin(); item != value.items().rend(); ++item) {
+          all = with_row(node_, all, *item, false, kItemsOfOneShape);
         }
-        parts.push_back(last[rows++]);
-        GraphValue all = parts.size() == 1 ? parts[0] : node_.concat(parts, 0);
         results.push_back(GraphValue::sequence_behind(all, {}));
       }
     }

@@ -82,6 +82,34 @@ GraphValue zero_unless(NodeContext& node, const GraphValue& bad, const std::stri
   return node.emit("assert_op", {good, number_value(node, 0)}, {{"message", message}});
 }
 
+GraphValue rows_like(NodeContext& node, const GraphValue& rows, const GraphValue& row,
+                     const std::string& message) {
+  GraphValue wanted = node.slice(shape_value(node, rows), 0, 1, kMostExtent);
+  GraphValue other = node.emit("not_equal", {wanted, shape_value(node, row)});
+  GraphValue some = node.emit("greater", {extent_value(node, rows, 0), number_value(node, 0)});
+  return zero_unless(node, node.emit("logical_and", {some, node.emit("any", {other})}), message);
+}
+
+GraphValue with_row(NodeContext& node, const GraphValue& rows, const GraphValue& row, bool at_end,
+                    const std::string& message) {
+  node.require(rows.rank() == row.rank() + 1, message);
+  bool open = false;
+  for (size_t k = 0; k < row.rank(); ++k) {
+    Truth same = surely_equal(rows.dim(k + 1), row.dim(k));
+    node.require(same != Truth::kNo, message);
+    open |= same == Truth::kUnknown;
+  }
+  GraphValue before = rows, now = node.unsqueeze(row, {0});
+  if (open) {
+    // Before the first row, extents that only a row knows are others.
+    GraphValue count = extent_value(node, rows, 0);
+    count = node.emit("add", {count, rows_like(node, rows, row, message)});
+    GraphValue shape = node.concat({node.reshape(count, {Dim(1)}), shape_value(node, row)}, 0);
+    before = node.emit("dyn.reshape", {rows, shape}, {{"allowzero", true}});
+  }
+  return node.concat(at_end ? std::vector{before, now} : std::vector{now, before}, 0);
+}
+
 GraphValue inside(NodeContext& node, const GraphValue& x, size_t axis, const GraphValue& places) {
   // A zero from each position: an axis of zeros has no others.
   GraphValue zeros = number_value(node, 0);

@@ -32,6 +32,18 @@ GraphValue counted_along(NodeContext& node, const GraphValue& count, size_t axis
 /// the message.
 GraphValue zero_unless(NodeContext& node, const GraphValue& bad, const std::string& message);
 
+/// 0 if `row` has the shape of the rows of `rows`, or if there are none; else the run fails with
+/// the message.
+GraphValue rows_like(NodeContext& node, const GraphValue& rows, const GraphValue& row,
+                     const std::string& message);
+/// The rows with one more at their end, or before them. Rows of another shape are refused with the
+/// message, by the run where only that knows.
+GraphValue with_row(NodeContext& node, const GraphValue& rows, const GraphValue& row, bool at_end,
+                    const std::string& message);
+/// The message for sequences that loops append to, whose items become rows.
+inline constexpr const char* kItemsOfOneShape =
+    "the items of a sequence that a loop appends to have one shape";
+
 /// Positions on an axis of `x`, negative ones counted from the end, int64: the run fails at others.
 GraphValue inside(NodeContext& node, const GraphValue& x, size_t axis, const GraphValue& places);
 

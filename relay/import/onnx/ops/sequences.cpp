@@ -28,12 +28,12 @@ GraphValue rows_of(NodeContext& node, const GraphValue& sequence) {
   if (sequence.before() == nullptr) return {};
   node.require(!sequence.before()->is_mark(),
                "a loop appends to the sequence, so only the loop's result has all items");
-  Values parts{*sequence.before()};
+  GraphValue rows = *sequence.before();
   for (const GraphValue& item : sequence.items()) {
     node.require(item.is_tensor(), "an item is no tensor");
-    parts.push_back(node.unsqueeze(item, {0}));
+    rows = with_row(node, rows, item, true, kItemsOfOneShape);
   }
-  return parts.size() == 1 ? parts[0] : node.concat(parts, 0);
+  return rows;
 }
 
 // A position among `count` items, counted from the front; `limit` is the first one that is too far.
