@@ -1,5 +1,6 @@
 // Loops, sequences and optional values of ONNX: what they become, and what is refused.
 #include <algorithm>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -327,6 +328,25 @@ TEST(ImportOnnxControl, SlicesOfAnOpenNumberOfAxes) {
     EXPECT_NE(std::string(error.what()).find("starts has more entries than there are axes"),
               std::string::npos)
         << error.what();
+  }
+}
+
+// A step is farther than every extent: the first element alone is taken.
+TEST(ImportOnnxControl, StepsBeyondEveryAxis) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (int64_t step : {kLeast, kMost}) {
+    Proto proto =
+        model({onnx_node("Greater", {"x", "limit"}, {"above"}),
+               onnx_node("NonZero", {"above"}, {"places"}),
+               onnx_node("Squeeze", {"places", "first"}, {"starts"}),
+               onnx_node("Mul", {"starts", "far"}, {"ends"}),
+               onnx_node("Slice", {"x", "starts", "ends", "", "steps"}, {"y"})},
+              {onnx_tensor<float>("limit", kOnnxFloat, {}, {1.5F}), onnx_ints("first", {0}),
+               onnx_ints("far", {step < 0 ? -9 : 9}), onnx_ints("steps", {step})});
+    NDArray found = run(proto);
+    ASSERT_EQ(found.size(), 1);
+    EXPECT_EQ(found.data<float>()[0], 2.0F);
   }
 }
 

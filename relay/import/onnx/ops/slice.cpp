@@ -317,12 +317,19 @@ GraphValue sliced_at_run_time(NodeContext& node, const GraphValue& x,
            std::all_of(list.elements()->begin(), list.elements()->end(),
                        [&](Dim dim) { return dim.is_int() && holds(dim.as_int()); });
   };
+  // A step beyond every axis means as much as a nearer one, which arithmetic on extents holds.
+  constexpr int64_t kLongest = int64_t{1} << 48;
+  GraphValue strides = steps;
+  if (!all(steps, [](int64_t step) { return step >= -kLongest && step <= kLongest; })) {
+    GraphValue least = node.emit("maximum", {steps, number_value(node, -kLongest)});
+    strides = node.emit("minimum", {least, number_value(node, kLongest)});
+  }
   bool forwards = all(steps, [](int64_t step) { return step > 0; });
   bool sound = forwards && (all(starts, [](int64_t at) { return at == 0; }) ||
                             all(ends, [](int64_t at) { return at >= kMostExtent; }));
   auto [start, end] =
-      sound ? std::pair(starts, ends) : bounds_in_order(node, x, axes, starts, ends, steps);
-  return node.emit("dyn.strided_slice", {x, start, end, steps}, {{"axes", axes}});
+      sound ? std::pair(starts, ends) : bounds_in_order(node, x, axes, starts, ends, strides);
+  return node.emit("dyn.strided_slice", {x, start, end, strides}, {{"axes", axes}});
 }
 
 }  // namespace relay::onnx
