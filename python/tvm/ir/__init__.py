@@ -128,7 +128,7 @@ def save_json(node: Any) -> str:
     try:
         return json.dumps({"format": _FORMAT, "pickle": b64encode(pickle.dumps(node)).decode()})
     except RuntimeError as error:  # a text that is no UTF-8 in attributes of an expression
-        raise _relay.RelayError(f"save_json cannot write a {type(node).__name__}: {error}") from None
+        raise _relay.RelayError(f"save_json cannot write a {node.__class__.__name__}: {error}") from None
 
 
 def _is_typed(module: _relay.IRModule) -> bool:

@@ -112,7 +112,8 @@ def _typed_call(call: Any) -> Any:
     except (ValueError, AttributeError):  # a type that is known where the function is called
         types = []
     if not types or any(_is_open(one) for one in types):
-        told = f"the gradient of {getattr(call.op, "name", call.op)} needs inputs of known rank and dtype: annotate the parameters, or infer types of a program that calls it"
+        name = call.op.name if isinstance(call.op, Op) else "a call"
+        told = f"the gradient of {name} needs inputs of known rank and dtype: annotate the parameters, or infer types of a program that calls it"
         raise RelayError.of([relay.Diagnostic(told, call.span)])
     return call
 
