@@ -58,12 +58,12 @@ def test_sharing():
     assert b.body.args[0].same_as(b.body.args[1])
 
 
-def test_module_and_file():
+def test_module_and_file(tmp_path):
     mod, params = relay.testing.mlp.get_workload(1)
     s = tvm.ir.save_json(mod)
-    with open("mlp9.json", "w") as f:
+    with open(tmp_path / "mlp.json", "w") as f:
         f.write(s)
-    with open("mlp9.json") as f:
+    with open(tmp_path / "mlp.json") as f:
         back = tvm.ir.load_json(f.read())
     tvm.ir.assert_structural_equal(back, mod)
     assert back["main"].checked_type == mod["main"].checked_type or back["main"].ret_type == mod["main"].ret_type
