@@ -1,4 +1,6 @@
 import json
+import pathlib
+import tempfile
 import numpy as np
 import tvm
 from tvm import relay
@@ -87,4 +89,4 @@ def test_containers():
 
 
 if __name__ == "__main__":
-    test_basics(); test_call_attrs(); test_sharing(); test_module_and_file(); test_containers()
+    test_basics(); test_call_attrs(); test_sharing(); test_module_and_file(pathlib.Path(tempfile.mkdtemp())); test_containers()
