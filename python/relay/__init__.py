@@ -140,6 +140,10 @@ _FUNCTIONS = frozenset({
 })  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted({*(name for name in globals() if name != "annotations"), *_LAZY, *_FUNCTIONS, "from_torch"})
+
+
 def __getattr__(name: str) -> _AnyType:
     if name in _LAZY:
         import importlib

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -84,13 +85,38 @@ uint64_t available_memory() {
   return available;
 }
 
+/// The bytes that a variable of the environment states; 0 without it, and for what is no size, of
+/// which a warning tells: a limit that is ignored in silence protects nobody.
+size_t size_in_environment(const char* name) {
+  struct Unit {
+    std::string_view name;
+    size_t bytes;
+  };
+  constexpr Unit kUnits[] = {{"", 1},          {"B", 1},         {"KiB", 1 << 10},
+                             {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", size_t{1} << 40},
+                             {"K", 1 << 10},   {"M", 1 << 20},   {"G", 1 << 30},
+                             {"KB", 1000},     {"MB", 1000000},  {"GB", 1000000000}};
+  const char* given = std::getenv(name);
+  if (given == nullptr || *given == '\0') return 0;
+  const std::string_view text(given);
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  for (const Unit& known : kUnits) {
+    if (error != std::errc() || unit != known.name) continue;
+    if (number <= std::numeric_limits<size_t>::max() / known.bytes) return number * known.bytes;
+  }
+  std::fprintf(
+      stderr,
+      "warning: %s='%.40s' is no size and is ignored: give bytes, or a number with KiB, MiB "
+      "or GiB\n",
+      name, given);
+  return 0;
+}
+
 size_t environment_limit() {
-  static const size_t limit = [] {
-    const char* text = std::getenv("RELAY_MEMORY_LIMIT");
-    size_t bytes = 0;
-    if (text != nullptr) std::from_chars(text, text + std::strlen(text), bytes);
-    return bytes;
-  }();
+  static const size_t limit = size_in_environment("RELAY_MEMORY_LIMIT");
   return limit;
 }
 
@@ -204,9 +230,7 @@ size_t stack_limit() {
   // Endless recursion is to fail soon, and one a million deep to run.
   constexpr size_t kDefault = size_t{1} << 30;
   static const size_t limit = [] {
-    const char* text = std::getenv("RELAY_STACK_LIMIT");
-    size_t bytes = 0;
-    if (text != nullptr) std::from_chars(text, text + std::strlen(text), bytes);
+    const size_t bytes = size_in_environment("RELAY_STACK_LIMIT");
     return bytes != 0 ? bytes : kDefault;
   }();
   return limit;

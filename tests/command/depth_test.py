@@ -136,14 +136,22 @@ def test_tail_loop_memory_is_bounded():
     assert done.returncode == 0, done.stderr.decode()
 
 
-@pytest.mark.parametrize("limit", [None, "RELAY_MEMORY_LIMIT", "RELAY_STACK_LIMIT"])
-def test_endless_recursion_is_an_error(limit):
+@pytest.mark.parametrize("limit, size", [(None, ""), ("RELAY_MEMORY_LIMIT", str(256 * 1024**2)), ("RELAY_MEMORY_LIMIT", "256 MiB"), ("RELAY_STACK_LIMIT", "256MB")])
+def test_endless_recursion_is_an_error(limit, size):
     program = "def @f(%n : int32) -> int32 { 1 + @f(%n) }"
     if limit:
-        os.environ[limit] = str(256 * 1024**2)
+        os.environ[limit] = size
     try:
         code, _, err, _ = run(["run", "-", "--arg", "1"], program)
     finally:
         os.environ.pop(limit or "", None)
     assert code == 3, err
     assert "recursion is too deep" in err
+
+
+@pytest.mark.parametrize("size", ["abc", "-5", "12 apples", "99999999999999999999", "999999999999TiB", "1.5GiB"])
+def test_a_limit_that_is_no_size_is_told(size):
+    environment = dict(os.environ, RELAY_MEMORY_LIMIT=size)
+    done = subprocess.run([RELAY, "run", "-"], input=b"def @main() { 1 + 2 }", capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert f"warning: RELAY_MEMORY_LIMIT='{size}' is no size and is ignored" in done.stderr.decode()

@@ -512,3 +512,9 @@ def test_errors_of_functions_of_operators_name_the_line():
     for wrong in (lambda x: relay.nn.dense(x, relay.var("w", shape=(2, 3))), lambda x: x + relay.var("w"), lambda x: relay.var("w") * x):
         with pytest.raises(relay.TraceError, match="an expression of the variable %w stands beside traced arrays"):
             relay.function(wrong)(x)
+
+
+def test_names_are_found_by_completion():
+    found = set(dir(relay))
+    assert {"function", "jit", "scan", "cond", "while_loop", "tree", "numpy", "f32", "from_torch", "compile", "grad"} <= found and "annotations" not in found
+    assert all(getattr(relay, name) is not None for name in ("jit", "tree", "f32"))
