@@ -410,6 +410,14 @@ class Planner {
     take(plan_.panels_in_block, chosen.panels_in_block, plan_.panels.pieces);
   }
 
+  // Panels that nobody copies: all of them, but where their sums wait in scratch for the next pass.
+  int64_t most_waiting_panels() const {
+    if (plan_.one_pass || plan_.panels.pieces.is_int()) return 1 << 20;
+    const int64_t rows = plan_.tiles_in_block * plan_.row_tiles.size;
+    const int64_t bytes = rows * plan_.panel_columns() * plan_.element_bytes;
+    return std::max<int64_t>(1, processor_.second_bytes / 2 / bytes);
+  }
+
   void choose_panels_for_rows() {
     if (!plan_.copies_lhs() || shares_copied_rows(plan_)) return;
     // Rows are packed for each block of columns: few such blocks.
@@ -418,7 +426,7 @@ class Planner {
     int64_t panel = steps * plan_.panel_columns() * plan_.rhs_bytes();
     plan_.panels_in_block = plan_.copies_rhs()
                                 ? std::clamp<int64_t>(processor_.second_bytes / 2 / panel, 1, 16)
-                                : 1 << 20;
+                                : most_waiting_panels();
     if (plan_.panels.pieces.is_int()) {
       plan_.panels_in_block =
           std::clamp<int64_t>(plan_.panels.pieces.as_int(), 1, plan_.panels_in_block);
