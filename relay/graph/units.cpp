@@ -25,6 +25,13 @@ Units::Units(Graph& graph) : graph_(graph) {
   seen_.assign(count, 0);
 }
 
+bool Units::is_placed(size_t node) const {
+  const Node& at = graph_.nodes[node];
+  return at.done_by_places ||
+         std::any_of(at.outputs.begin(), at.outputs.end(),
+                     [&](uint32_t output) { return graph_.tensors[output].place.has_value(); });
+}
+
 bool Units::leads_to(size_t from, size_t to) {
   ++walk_;
   size_t steps = 0;

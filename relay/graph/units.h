@@ -21,6 +21,8 @@ class Units {
   size_t of(size_t node) const { return unit_of_[node]; }
   /// The nodes of a unit, in their order.
   const std::vector<size_t>& nodes(size_t unit) const { return units_[unit]; }
+  /// True if a node's results have places of their own, so that it stays as it is.
+  bool is_placed(size_t node) const;
   /// True if a third unit stands on a way from one to the other, or if that takes long to find out.
   bool leads_to(size_t from, size_t to);
   /// Tensors that the units read and write, each once.

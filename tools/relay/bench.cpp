@@ -47,15 +47,6 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-// With three digits or more, in a unit that suits: "12.3 µs".
-std::string time_text(double ms) {
-  if (ms >= 100) return fmt::format("{:.1f} ms", ms);
-  if (ms >= 1) return fmt::format("{:.3f} ms", ms);
-  if (ms >= 1e-1) return fmt::format("{:.1f} µs", ms * 1e3);
-  if (ms >= 1e-3) return fmt::format("{:.2f} µs", ms * 1e3);
-  return fmt::format("{:.0f} ns", ms * 1e6);
-}
-
 // An error of a run may come from numbers that nobody chose.
 Value run_once(vm::Machine& machine, const vm::Entry& entry, const Loaded& loaded) {
   try {

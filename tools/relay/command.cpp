@@ -277,6 +277,14 @@ Module read_typed_program(const std::string& path) {
   return module;
 }
 
+std::string time_text(double ms) {
+  if (ms >= 100) return fmt::format("{:.1f} ms", ms);
+  if (ms >= 1) return fmt::format("{:.3f} ms", ms);
+  if (ms >= 1e-1) return fmt::format("{:.1f} µs", ms * 1e3);
+  if (ms >= 1e-3) return fmt::format("{:.2f} µs", ms * 1e3);
+  return fmt::format("{:.0f} ns", ms * 1e6);
+}
+
 struct Progress::State {
   std::mutex mutex;
   std::condition_variable done;

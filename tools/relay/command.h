@@ -106,6 +106,8 @@ void report(const std::vector<Diagnostic>& diagnostics);
 /// True if text for this stream may have colours: it is a terminal that knows them, and NO_COLOR is
 /// not set in the environment.
 bool may_colour(int descriptor);
+/// A time with three digits or more, in a unit that suits: "12.3 µs".
+std::string time_text(double ms);
 /// Writes to standard output; a closed pipe ends the command quietly.
 void print_out(std::string_view text);
 

@@ -1,6 +1,5 @@
 // relay tune: measures which sizes of tiles suit this machine, for the kernels of a program.
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <string>
 
@@ -52,22 +51,18 @@ class TuneLine {
   bool shown_;
 };
 
-std::string time_text(double ns) {
-  if (ns >= 1e6) return fmt::format("{:.3f} ms", ns * 1e-6);
-  return fmt::format("{:.1f} µs", ns * 1e-3);
-}
-
 std::string report_text(const std::string& entry, const vm::TuneResult& result) {
   std::string text;
   size_t better = 0;
   for (const vm::TunedKernel& kernel : result.kernels) {
     if (kernel.choice == lower::TileChoice()) continue;
     ++better;
-    text += fmt::format("{:<40} {:>12} -> {:>12}  {}\n", kernel.name, time_text(kernel.before_ns),
-                        time_text(kernel.after_ns), kernel.choice.str());
+    text += fmt::format("{:<40} {:>12} -> {:>12}  {}\n", kernel.name,
+                        time_text(kernel.before_ns * 1e-6), time_text(kernel.after_ns * 1e-6),
+                        kernel.choice.str());
   }
   return fmt::format("@{}: {} -> {}; {} of {} measured kernels have other sizes{}\n", entry,
-                     time_text(result.before_ns), time_text(result.after_ns), better,
+                     time_text(result.before_ns * 1e-6), time_text(result.after_ns * 1e-6), better,
                      result.kernels.size(),
                      result.complete ? "" : ", the search was not finished") +
          text;
@@ -85,12 +80,17 @@ void check_places(const TuneCommand& options, const std::filesystem::path& cache
   if (!options.output.empty()) OutputFile(options.output);
 }
 
-// True if a type's text leaves extents open: "Tensor[(?, 96), float32]", "Tensor[(n), float32]".
-bool has_open_extent(const std::string& type) {
-  for (size_t at = type.find("[("); at != std::string::npos; at = type.find("[(", at + 1)) {
-    const std::string extents = type.substr(at, type.find(')', at) - at);
-    if (std::ranges::any_of(extents, [](char c) { return c == '?' || std::isalpha(c) != 0; }))
+// True if a type leaves extents open.
+bool has_open_extent(const TypeInfo& type) {
+  std::vector<const TypeInfo*> waiting{&type};
+  while (!waiting.empty()) {
+    const TypeInfo& at = *waiting.back();
+    waiting.pop_back();
+    if (std::ranges::any_of(at.dims, [](const TypeInfo::Dim& dim) {
+          return dim.kind != TypeInfo::Dim::Kind::kInt;
+        }))
       return true;
+    for (const TypeInfo& field : at.fields) waiting.push_back(&field);
   }
   return false;
 }
@@ -101,7 +101,7 @@ void warn_of_open_extents(const vm::Entry& entry, const Given& given,
   if (!given.dims.empty()) return;
   const bool open = std::ranges::any_of(entry.params.parts, [&](const TypeCheck::Part& part) {
     const std::string line = "%" + part.what + ":";
-    return has_open_extent(part.text) &&
+    return has_open_extent(part.type) &&
            std::ranges::any_of(made_up, [&](const auto& text) { return text.starts_with(line); });
   });
   if (!open) return;

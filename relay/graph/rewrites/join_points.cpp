@@ -152,12 +152,7 @@ class PointJoiner {
     return entry->second;
   }
 
-  bool is_free(size_t node) const {
-    const Node& at = graph_.nodes[node];
-    return !whole_[units_.of(node)] && !at.done_by_places &&
-           std::none_of(at.outputs.begin(), at.outputs.end(),
-                        [&](uint32_t output) { return graph_.tensors[output].place.has_value(); });
-  }
+  bool is_free(size_t node) const { return !whole_[units_.of(node)] && !units_.is_placed(node); }
 
   bool joins(size_t node) { return facts(node).points && is_free(node); }
 

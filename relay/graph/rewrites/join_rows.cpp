@@ -69,12 +69,7 @@ class RowJoiner {
     return entry->second;
   }
 
-  bool joins(size_t node) {
-    const Node& at = graph_.nodes[node];
-    return facts(node).plain && !at.done_by_places &&
-           std::none_of(at.outputs.begin(), at.outputs.end(),
-                        [&](uint32_t output) { return graph_.tensors[output].place.has_value(); });
-  }
+  bool joins(size_t node) { return facts(node).plain && !units_.is_placed(node); }
 
   bool is_large(uint32_t tensor) const {
     const Dim count = product(graph_.tensors[tensor].info.dims);
