@@ -1,5 +1,7 @@
 #include <relay/lower/in_place.h>
 
+#include <algorithm>
+#include <numeric>
 #include <span>
 #include <string>
 
@@ -8,9 +10,13 @@
 namespace relay::lower {
 namespace {
 
-// The statements of a nest, as far as they count here.
+// The statements of a nest, as far as they count here, in the order of the text.
 struct Contents {
-  std::vector<const Store*> stores;
+  struct Written {
+    const Store* store;
+    size_t behind;  // the expressions before this one are evaluated when it takes place
+  };
+  std::vector<Written> stores;
   std::vector<te::ScalarRef> expressions;
   bool plain = true;    // nothing is written but by stores
   bool checks = false;  // it may fail
@@ -29,9 +35,9 @@ void collect(const Block& block, Contents& contents) {
     } else if (const auto* let = std::get_if<Let>(&statement.node)) {
       add(let->value);
     } else if (const auto* store = std::get_if<Store>(&statement.node)) {
-      contents.stores.push_back(store);
       for (const te::ScalarRef& index : store->indices) add(index);
       add(store->value);
+      contents.stores.push_back({store, contents.expressions.size()});
     } else if (const auto* choice = std::get_if<If>(&statement.node)) {
       add(choice->condition);
       collect(choice->then_block, contents);
@@ -55,51 +61,75 @@ bool same_indices(const std::vector<te::ScalarRef>& a, const std::vector<te::Sca
   return true;
 }
 
-// The buffers that are read at `index` alone, as large as the one that is written there.
-std::vector<InPlace> read_where_written(const std::vector<Buffer>& buffers, int32_t written,
-                                        const std::vector<te::ScalarRef>& index,
-                                        std::span<const te::ScalarRef> expressions) {
+// Where a buffer is read.
+struct Reads {
+  const std::vector<te::ScalarRef>* index = nullptr;  // of all loads; null: there are none
+  bool one_place = true;                              // the indices are in range, and the same ones
+  size_t behind = 0;  // the expressions that read it end before this one
+};
+
+std::vector<Reads> reads_of(const std::vector<Buffer>& buffers,
+                            std::span<const te::ScalarRef> expressions) {
+  std::vector<Reads> reads(buffers.size());
+  for (size_t e = 0; e < expressions.size(); ++e) {
+    for (const te::ScalarNode* node : te::post_order(expressions.subspan(e, 1))) {
+      if (node->kind != te::ScalarKind::kLoad) continue;
+      Reads& of = reads[static_cast<size_t>(node->tensor.index)];
+      if (of.index == nullptr) of.index = &node->args;
+      of.behind = e + 1;
+      if (node->bounds != te::Bounds::kProven || !same_indices(node->args, *of.index))
+        of.one_place = false;
+    }
+  }
+  return reads;
+}
+
+// The buffers that are read at `index` alone, as large as the one that is written there, and not
+// after the first `behind` expressions.
+void add_read_where_written(const std::vector<Buffer>& buffers, const std::vector<Reads>& reads,
+                            int32_t written, const std::vector<te::ScalarRef>& index, size_t behind,
+                            std::vector<InPlace>& pairs) {
   const Buffer& out = buffers[static_cast<size_t>(written)];
-  std::vector<char> fits(buffers.size(), 0), read(buffers.size(), 0);
+  if (out.role != Buffer::Role::kOutput || out.dims.empty()) return;
   for (size_t k = 0; k < buffers.size(); ++k) {
-    fits[k] = buffers[k].role == Buffer::Role::kInput && buffers[k].dtype == out.dtype &&
-              buffers[k].dims == out.dims && !out.dims.empty();
+    if (buffers[k].role != Buffer::Role::kInput || buffers[k].dtype != out.dtype) continue;
+    if (reads[k].index == nullptr || !reads[k].one_place || reads[k].behind > behind) continue;
+    if (buffers[k].dims != out.dims || !same_indices(*reads[k].index, index)) continue;
+    pairs.push_back({written, static_cast<int32_t>(k), false});
   }
-  for (const te::ScalarNode* node : te::post_order(expressions)) {
-    if (node->kind != te::ScalarKind::kLoad) continue;
-    auto k = static_cast<size_t>(node->tensor.index);
-    read[k] = 1;
-    if (node->bounds != te::Bounds::kProven || !same_indices(node->args, index)) fits[k] = 0;
-  }
-  std::vector<InPlace> pairs;
-  for (size_t k = 0; k < fits.size(); ++k) {
-    if (fits[k] != 0 && read[k] != 0) pairs.push_back({written, static_cast<int32_t>(k), false});
-  }
-  return pairs;
 }
 
 std::vector<InPlace> of_nest(const Nest& nest) {
   if (!nest.stores_apart) return {};
   Contents contents;
   collect(nest.body, contents);
-  if (!contents.plain || contents.stores.size() != 1) return {};
-  const Store& store = *contents.stores[0];
-  if (nest.buffers[static_cast<size_t>(store.buffer)].role != Buffer::Role::kOutput) return {};
-  std::vector<InPlace> pairs =
-      read_where_written(nest.buffers, store.buffer, store.indices, contents.expressions);
-  for (InPlace& pair : pairs) {
-    pair.copy = !contents.checks && store.value->kind == te::ScalarKind::kLoad &&
-                store.value->tensor.index == pair.read;
+  if (!contents.plain || contents.stores.empty()) return {};
+  std::vector<size_t> times(nest.buffers.size(), 0);  // that a buffer is stored to in the text
+  for (const Contents::Written& one : contents.stores)
+    ++times[static_cast<size_t>(one.store->buffer)];
+  const std::vector<Reads> reads = reads_of(nest.buffers, contents.expressions);
+  std::vector<InPlace> pairs;
+  // Stores that come first have the fewest to choose from, and so are the first to choose.
+  for (const auto& [store, behind] : contents.stores) {
+    if (times[static_cast<size_t>(store->buffer)] != 1) continue;
+    add_read_where_written(nest.buffers, reads, store->buffer, store->indices, behind, pairs);
   }
+  if (contents.stores.size() != 1 || contents.checks) return pairs;
+  const te::ScalarNode& value = *contents.stores[0].store->value;
+  for (InPlace& pair : pairs)
+    pair.copy = value.kind == te::ScalarKind::kLoad && value.tensor.index == pair.read;
   return pairs;
 }
 
 // The sums are complete before anything is stored, in registers or in scratch memory, and each
 // element is stored once.
 std::vector<InPlace> of_contraction(const Contraction& contraction) {
-  std::vector<te::ScalarRef> expressions{contraction.lhs, contraction.rhs, contraction.epilogue};
-  return read_where_written(contraction.buffers, contraction.out, contraction.out_index,
-                            expressions);
+  const std::vector<te::ScalarRef> expressions{contraction.lhs, contraction.rhs,
+                                               contraction.epilogue};
+  std::vector<InPlace> pairs;
+  add_read_where_written(contraction.buffers, reads_of(contraction.buffers, expressions),
+                         contraction.out, contraction.out_index, expressions.size(), pairs);
+  return pairs;
 }
 
 }  // namespace
@@ -109,6 +139,22 @@ std::vector<InPlace> in_place_buffers(const Kernel& kernel) {
   if (const auto* contraction = std::get_if<Contraction>(&kernel.body))
     return of_contraction(*contraction);
   return {};  // blocks read what others may have written
+}
+
+std::vector<int32_t> ordered_buffers(const Kernel& kernel) {
+  std::vector<int32_t> first(kernel.buffers().size());
+  std::iota(first.begin(), first.end(), 0);
+  const auto* nest = std::get_if<Nest>(&kernel.body);
+  if (nest == nullptr || !nest->stores_apart) return first;
+  Contents contents;
+  collect(nest->body, contents);
+  if (contents.stores.size() < 2) return first;
+  for (const InPlace& pair : of_nest(*nest)) {
+    const int32_t a = first[static_cast<size_t>(pair.written)];
+    const int32_t b = first[static_cast<size_t>(pair.read)];
+    std::replace(first.begin(), first.end(), std::max(a, b), std::min(a, b));
+  }
+  return first;
 }
 
 }  // namespace relay::lower

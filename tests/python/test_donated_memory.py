@@ -26,6 +26,33 @@ def test_results_lie_in_donated_memory():
             np.testing.assert_array_equal(part, expected)
 
 
+# Steps of one kernel that makes several results, each over an argument; the second one reads both arguments after the first result is known.
+LINE = "Tensor[(5003), float32]"
+ADAM = f"""
+def @main(%s: ({LINE}, {LINE}, {LINE}), %g: {LINE}) {{
+  let %m = %s.1 * 0.9f + %g * 0.1f;
+  let %v = %s.2 * 0.99f + %g * %g * 0.01f;
+  (%s.0 - %m / (sqrt(%v) + 0.1f), %m, %v)
+}}"""
+CROSSED = f"def @main(%s: ({LINE}, {LINE}), %g: {LINE}) {{ (%s.0 + %s.1 * %g, %s.0 * %s.1 - %g) }}"
+SWAPPED = f"def @main(%s: ({LINE}, {LINE}, {LINE}), %g: {LINE}) {{ (%s.2 * %g, %s.0 + %g, %s.1 - %s.0 * %g) }}"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("text, parts, least", [(ADAM, 3, 3), (CROSSED, 2, 1), (SWAPPED, 3, 1)])
+def test_several_results_of_one_kernel(text, parts, least, threads):
+    make = ", ".join(f'cos(arange(0f, 5003f, 1f, dtype="float32") * {k + 1}f + %n)' for k in range(parts))
+    make = relay.compile(relay.parse(f"def @main(%n: float32) {{ ({make}) }}"))
+    kept, step = (relay.compile(relay.parse(text), threads=threads, donate=donate) for donate in ((), "s"))
+    state, slope = make(np.float32(1)), np.sin(np.arange(5003, dtype="float32"))
+    for _ in range(4):
+        wanted, places = kept(state, slope), {address(part) for part in state}
+        state = step(state, slope)
+        assert len({address(part) for part in state} & places) >= least
+        for part, expected in zip(state, wanted):
+            np.testing.assert_array_equal(part, expected)
+
+
 STATE = "Tensor[(64, 8), float32]"
 LOOP = f"""
 def @layer(%cache: ({STATE}, {STATE}), %i: int32, %x: Tensor[(1, 8), float32]) -> (Tensor[(1, 8), float32], ({STATE}, {STATE})) {{

@@ -98,9 +98,8 @@ class KernelFrame {
   /// The address of 64 readable bytes, for loads without an element.
   llvm::Value* dummy_address() { return args(); }
 
-  /// Tells LLVM which buffer a load or store touches: distinct buffers do not overlap. (A kernel
-  /// whose output takes the place of an input must read each element before or while it is
-  /// written, at the same position.) Returns its argument.
+  /// Tells LLVM which buffer a load or store touches: distinct buffers do not overlap, but for those
+  /// whose order has to stay (lower/in_place.h). Returns its argument.
   llvm::Instruction* annotate(llvm::Instruction* access, int32_t buffer);
   /// The same for memory reserved by `scratch()`: `region` numbers it from 0.
   llvm::Instruction* annotate_scratch(llvm::Instruction* access, int32_t region);
@@ -170,6 +169,8 @@ class KernelFrame {
   bool counts_blocks(Dim term) const;
 
   const lower::Kernel& kernel_;
+  /// Of each buffer, the one whose accesses its own keep their order with.
+  const std::vector<int32_t> ordered_;
   llvm::BasicBlock* entry_ = nullptr;
   llvm::BasicBlock* block_ = nullptr;  // the beginning of the code of a block
   llvm::AllocaInst* code_ = nullptr;

@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <relay/lower/in_place.h>
 #include <relay/support/error.h>
 
 namespace relay::codegen {
@@ -53,7 +54,8 @@ KernelFrame::KernelFrame(const lower::Kernel& kernel, llvm::Module& in_module, c
       buffers(std::visit(
           [](const auto& body) -> std::span<const lower::Buffer> { return body.buffers; },
           kernel.body)),
-      kernel_(kernel) {
+      kernel_(kernel),
+      ordered_(lower::ordered_buffers(kernel)) {
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   auto* type = llvm::FunctionType::get(b.getInt32Ty(), {pointer}, false);
   function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "kernel", &module);
@@ -324,6 +326,7 @@ llvm::AllocaInst* KernelFrame::alloca_register(llvm::Type* type, const char* nam
 llvm::Instruction* KernelFrame::annotate(llvm::Instruction* access, int32_t buffer) {
   const int32_t same = buffers[static_cast<size_t>(buffer)].same;
   if (same >= 0) buffer = same;
+  buffer = ordered_[static_cast<size_t>(buffer)];
   accesses_.push_back({access, static_cast<uint64_t>(buffer)});
   return access;
 }

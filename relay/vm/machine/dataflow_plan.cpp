@@ -410,7 +410,7 @@ class Planner {
   // A result that may take over an input lies in its place: all readers of the input must be done.
   uint32_t space_of(uint32_t root) const {
     if (in_arena(root)) return kNone - shape_.arena[root];
-    return shape_.successor_of[root] != kNone ? shape_.successor_of[root] : root;
+    return shape_.family[root];
   }
 
   Access access(const Launch::Argument& argument, bool parallel) const {

@@ -52,9 +52,12 @@ struct DataflowShape {
   std::vector<uint8_t> counted;
   /// First and last launch that touches each root.
   std::vector<uint32_t> first_use, last_use;
-  /// For each root that is a result: the input whose memory it may take over, if nobody else holds
-  /// that; or kNone.
-  std::vector<uint32_t> successor_of;
+  /// For each root that is a result: the inputs whose memory it may take over, if nobody else holds
+  /// that; which one is seen when the graph runs.
+  std::vector<std::vector<uint32_t>> predecessors;
+  /// For each root outside of arenas: one that stands for all that may come to lie in the same
+  /// memory.
+  std::vector<uint32_t> family;
   /// Slots whose values come from the inputs.
   std::vector<uint32_t> leaves;
   /// The devices of temporaries; each root in the arena has the number of its device.
@@ -87,7 +90,8 @@ struct DataflowShape {
  private:
   Device device_of(const Graph& graph, const Launch& launch, bool written) const;
   void find_uses(const Graph& graph);
-  void find_successors(const Graph& graph);
+  void find_predecessors(const Graph& graph);
+  void join_families(const Launch& launch, uint32_t a, uint32_t b);
   void find_early_places(const Graph& graph);
   void find_what_moves(const Graph& graph);
 };

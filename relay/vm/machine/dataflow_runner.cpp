@@ -213,18 +213,20 @@ void bind_inputs(DataflowState& state, const DataflowPlan& plan, std::span<const
 // The memory of an input that the program has no use for any more, for a result of its size.
 NDArray take_over(DataflowState& state, const DataflowPlan& plan, std::span<Value> inputs,
                   uint32_t result) {
-  const uint32_t input = state.shape.successor_of[result];
-  if (input == kNone || plan.bytes[input] != plan.bytes[result]) return {};
-  if (inputs[input].is_scalar() || state.inputs[input]) return {};
-  {
-    const Borrowed array(inputs[input]);
-    // A part would keep the whole.
-    if (!array->unique() || array->memory_bytes() != plan.bytes[result]) return {};
+  for (const uint32_t input : state.shape.predecessors[result]) {
+    if (plan.bytes[input] != plan.bytes[result]) continue;
+    if (inputs[input].is_scalar() || state.inputs[input]) continue;
+    {
+      const Borrowed array(inputs[input]);
+      // A part would keep the whole.
+      if (!array->unique() || array->memory_bytes() != plan.bytes[result]) continue;
+    }
+    NDArray array = inputs[input].array();
+    state.inputs[input] = array;  // launches before may read it
+    ShapeView shape = plan.shape(state.graph, result);
+    return same_shape(shape, array.shape()) ? array : array.reshape(shape);
   }
-  NDArray array = inputs[input].array();
-  state.inputs[input] = array;  // launches before may read it
-  ShapeView shape = plan.shape(state.graph, result);
-  return same_shape(shape, array.shape()) ? array : array.reshape(shape);
+  return {};
 }
 
 void bind_buffer(DataflowState& state, const DataflowPlan& plan, DataflowShape::Buffer buffer) {

@@ -2,6 +2,7 @@
 #include <relay/vm/machine/dataflow_plan.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace relay::vm {
 
@@ -52,7 +53,7 @@ DataflowShape::DataflowShape(const Graph& graph, const Executable& executable) {
     }
   }
   find_uses(graph);
-  find_successors(graph);
+  find_predecessors(graph);
   find_early_places(graph);
   arena.assign(num_places, 0);
   for (uint32_t place = 0; place < num_places; ++place) {
@@ -123,11 +124,13 @@ void DataflowShape::find_uses(const Graph& graph) {
 }
 
 // Results that a launch writes first, over inputs that it reads last and nobody else returns.
-void DataflowShape::find_successors(const Graph& graph) {
-  successor_of.assign(graph.places.size(), kNone);
-  std::vector<char> taken(graph.num_inputs, 0);
+void DataflowShape::find_predecessors(const Graph& graph) {
+  predecessors.assign(graph.places.size(), {});
+  family.resize(graph.places.size());
+  std::iota(family.begin(), family.end(), 0u);
+  std::vector<char> returned(graph.num_inputs, 0);
   for (uint32_t place : graph.outputs) {
-    if (home[root[place]] == Home::kInput) taken[root[place]] = 1;
+    if (home[root[place]] == Home::kInput) returned[root[place]] = 1;
   }
   for (uint32_t i = 0; i < graph.launches.size(); ++i) {
     const Launch& launch = graph.launches[i];
@@ -136,14 +139,25 @@ void DataflowShape::find_successors(const Graph& graph) {
       const uint32_t from = launch.arguments[pair.read].place;
       if (root[to] != to || root[from] != from) continue;
       if (home[to] != Home::kResult || home[from] != Home::kInput || counted[to] != 0) continue;
-      if (first_use[to] != i || last_use[from] != i || taken[from] != 0) continue;
-      if (successor_of[to] != kNone || read_twice(launch, from)) continue;
+      if (first_use[to] != i || last_use[from] != i || returned[from] != 0) continue;
+      if (read_twice(launch, from)) continue;
       const Place &result = graph.places[to], &input = graph.places[from];
       if (result.dtype != input.dtype || !(result.device == input.device)) continue;
       if (result.extents.empty() || input.extents.empty()) continue;
-      successor_of[to] = from;
-      taken[from] = 1;
+      predecessors[to].push_back(from);
+      join_families(launch, to, from);
     }
+  }
+}
+
+// Only arguments of this launch can be in a family with the two: an input is read by it last, a
+// result is written by it first.
+void DataflowShape::join_families(const Launch& launch, uint32_t a, uint32_t b) {
+  const uint32_t first = std::min(family[a], family[b]), other = std::max(family[a], family[b]);
+  if (first == other) return;
+  for (const Launch::Argument& argument : launch.arguments) {
+    uint32_t& at = family[root[argument.place]];
+    if (at == other) at = first;
   }
 }
 
@@ -161,7 +175,7 @@ void DataflowShape::find_early_places(const Graph& graph) {
       if (root[to] != to || root[from] != from || to == from || filled[to] != 0) continue;
       const uint32_t result = moved[to] == kNone ? to : moved[to];
       if (home[result] != Home::kResult || home[from] != Home::kArena) continue;
-      if (counted[result] != 0 || successor_of[result] != kNone) continue;
+      if (counted[result] != 0 || !predecessors[result].empty()) continue;
       if (first_use[to] != i || last_use[from] != i || moved[from] != kNone) continue;
       if (read_twice(launch, from)) continue;
       const Place &after = graph.places[to], &before = graph.places[from];
