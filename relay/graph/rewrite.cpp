@@ -62,7 +62,7 @@ std::vector<bool> ConstantReaders::replaceable(const Graph& graph, const Node& n
 }
 
 std::span<const Rewrite> all_rewrites() {
-  static constexpr std::array<Rewrite, 9> kRewrites{{
+  static constexpr std::array<Rewrite, 10> kRewrites{{
       {"drop_outputs", "Works do not compute what nothing reads.", drop_outputs},
       {"prepare_constants", "What depends on constants alone is computed once.", prepare_constants},
       {"join_products", "Products that run block by block, one after the other, are one work.",
@@ -74,6 +74,7 @@ std::span<const Rewrite> all_rewrites() {
       {"winograd", "Convolutions take fewer multiplications, in tiles.", winograd},
       {"pack_operands", "Constant operands of products lie as kernels read them.", pack_operands},
       {"place_parts", "Operands of concatenations are computed in their place.", place_parts},
+      {"free_early", "Work that frees large tensors runs as soon as it can.", free_early},
   }};
   return kRewrites;
 }

@@ -129,6 +129,9 @@ bool pack_operands(Rewriting& program);
 /// Computes operands of concatenations at their places in the result (rewrites/place_parts.cpp).
 bool place_parts(Rewriting& program);
 
+/// Runs what frees large tensors as soon as it can (rewrites/free_early.cpp).
+bool free_early(Rewriting& program);
+
 /// All rewrites, in the order in which they run.
 std::span<const Rewrite> all_rewrites();
 

@@ -93,6 +93,16 @@ std::vector<ScalarRef> stage_roots(const Stage& stage) {
   return roots;
 }
 
+bool can_fail(const Stage& stage) {
+  if (std::holds_alternative<Library>(stage.body)) return true;
+  const auto* update = std::get_if<Update>(&stage.body);
+  if (update != nullptr && update->bounds == Bounds::kFail) return true;
+  const std::vector<ScalarRef> roots = stage_roots(stage);
+  const std::vector<const ScalarNode*> nodes = post_order(roots);
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const ScalarNode* node) { return can_fail(*node); });
+}
+
 std::span<const Axis> stage_axes(const Stage& stage) {
   if (const auto* map = std::get_if<Map>(&stage.body)) return map->axes;
   if (const auto* scan = std::get_if<Scan>(&stage.body)) return scan->axes;

@@ -28,6 +28,8 @@ std::vector<FreeSet> free_sets(std::span<const ScalarNode* const> nodes,
 
 /// True if a node may fail by itself, apart from its operands.
 bool can_fail(const ScalarNode& node);
+/// True if a stage may fail; library kernels may.
+bool can_fail(const Stage& stage);
 
 /// The expressions that a stage evaluates (none for views and library calls), in a fixed order.
 std::vector<ScalarRef> stage_roots(const Stage& stage);

@@ -110,7 +110,8 @@ class CallInliner {
       if (!(made == entry.function))
         result.update_function(entry.name, FunctionRef(made->as<Function>()));
     }
-    for (const auto& [name, function] : functions_) {
+    for (const auto& inlined_one : functions_) {
+      const Name& name = inlined_one.first;  // lambdas capture no parts of a pair
       bool used = false;
       for (const auto& entry : result.functions()) {
         if (entry.name == name) continue;

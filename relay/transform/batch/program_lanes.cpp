@@ -190,7 +190,9 @@ void ProgramLanes::solve() {
       for (const ExprRef& branch : {choice->then_branch(), choice->else_branch()})
         wanted = wanted || (!is_simple(branch.get()) && loop_choices_.count(choice) == 0);
     }
-    for (const auto& [choice, loop] : loop_choices_) {
+    for (const auto& entry : loop_choices_) {
+      const Expr* choice = entry.first;  // lambdas capture no parts of a pair
+      const Loop* loop = entry.second;
       if (wanted || !parts_lanes(static_cast<const If*>(choice))) continue;
       // Calls of the loop itself are no reason.
       visit_each(choice, [&](const Expr* expr) {

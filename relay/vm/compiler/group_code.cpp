@@ -1,7 +1,5 @@
 // Calls of operators: numbers as instructions, tensors in graphs.
 #include <algorithm>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include <relay/ir/dim_error.h>
@@ -424,89 +422,6 @@ bool FunctionCompiler::add_to_graph(uint32_t node, const Call* call, const Primi
   // Work after an effect may fail, and a graph checks all its sizes before it computes anything.
   if (group.counted || group.acts) run_graph();
   return true;
-}
-
-// Which of the results of a node something outside of the graph uses. Tuples and projections in
-// between are followed.
-void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
-  struct Use {
-    uint32_t node;
-    const Var* var;
-    int64_t field;  // -1: all of it
-  };
-  std::set<std::tuple<uint32_t, const Var*, int64_t>> seen;
-  std::vector<Use> stack;
-  auto follow = [&](Use use) {
-    if (seen.emplace(use.node, use.var, use.field).second) stack.push_back(use);
-  };
-  auto need = [&](int64_t field) {
-    if (field < 0) {
-      std::fill(needed.begin(), needed.end(), 1);
-    } else {
-      needed[static_cast<size_t>(field)] = 1;
-    }
-  };
-  auto in_graph = [&](uint32_t user) {
-    auto found = unit_->in_graph.find(user);
-    return found != unit_->in_graph.end() && found->second == unit_->graph_serial;
-  };
-  follow({node, nullptr, -1});
-  bool is_tuple = regions_.expr(node)->type()->is<TupleType>();
-  uint32_t function = scopes_.function_of(regions_.home(node));
-  while (!stack.empty()) {
-    Use use = stack.back();
-    stack.pop_back();
-    const auto& users = use.var != nullptr ? scopes_.users(use.var) : scopes_.users(use.node);
-    auto is_operand = [&](uint32_t user, size_t i) {
-      return use.var != nullptr ? regions_.expr(user)->operands()[i].get() == use.var
-                                : regions_.operand(user, i) == use.node;
-    };
-    for (uint32_t user : users) {
-      if (user == Regions::kNone) {
-        need(use.field);
-        continue;
-      }
-      if (in_graph(user)) continue;
-      // A function inside takes the whole value when it is made, whatever it does with it.
-      if (scopes_.function_of(regions_.home(user)) != function) {
-        need(use.field);
-        continue;
-      }
-      const Expr* expr = regions_.expr(user);
-      if (expr->is<Let>()) {
-        if (is_operand(user, 0)) {
-          const auto* let = static_cast<const Let*>(expr);
-          if (is_checked(let)) need(use.field);  // whether something uses the variable or not
-          follow({Regions::kNone, let->var().get(), use.field});
-        }
-        if (is_operand(user, 1)) follow({user, nullptr, use.field});
-      } else if (expr->is<TupleGetItem>() && is_tuple && use.field < 0) {
-        auto index = static_cast<int64_t>(static_cast<const TupleGetItem*>(expr)->index());
-        const auto* tuple = regions_.expr(node)->type()->as<TupleType>();
-        bool flat = std::all_of(tuple->fields().begin(), tuple->fields().end(),
-                                [](const TypeRef& field) { return field->is<TensorType>(); });
-        if (flat) {
-          follow({user, nullptr, index});
-        } else {
-          need(-1);
-        }
-      } else if (expr->is<Tuple>()) {
-        for (uint32_t outer : scopes_.users(user)) {
-          if (outer != Regions::kNone && in_graph(outer)) continue;
-          bool elsewhere =
-              outer == Regions::kNone || scopes_.function_of(regions_.home(outer)) != function;
-          const auto* get = elsewhere ? nullptr : regions_.expr(outer)->as<TupleGetItem>();
-          if (get == nullptr) {
-            need(use.field);
-          } else if (is_operand(user, get->index())) {
-            follow({outer, nullptr, use.field});
-          }
-        }
-      } else {
-        need(use.field);
-      }
-    }
-  }
 }
 
 // Writes the graph and what waits for it.

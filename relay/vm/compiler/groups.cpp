@@ -40,15 +40,12 @@ void inspect(CompiledGroup& group) {
   for (const te::Stage& stage : computation.stages) {
     const auto* map = std::get_if<te::Map>(&stage.body);
     numbers &= map != nullptr && map->axes.empty();
-    group.may_fail |= std::holds_alternative<te::Library>(stage.body);
-    if (const auto* update = std::get_if<te::Update>(&stage.body))
-      group.may_fail |= update->bounds == te::Bounds::kFail;
+    group.may_fail |= te::can_fail(stage);
     for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
       numbers &= node->kind != te::ScalarKind::kFold && node->kind != te::ScalarKind::kGet &&
                  node->kind != te::ScalarKind::kVar && node->kind != te::ScalarKind::kIndex;
       if (node->kind == te::ScalarKind::kLoad) numbers &= node->args.empty();
       if (node->kind == te::ScalarKind::kFromDim) numbers &= node->dim.is_int();
-      group.may_fail |= te::can_fail(*node);
     }
   }
   group.may_fail |= !group.work->group.checks.empty();

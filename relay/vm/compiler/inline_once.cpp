@@ -1,5 +1,6 @@
 #include <relay/vm/compiler/inline_once.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,23 +30,21 @@ bool computes_without_failing(const te::Computation& computation) {
   for (const te::Output& output : computation.outputs) {
     if (output.counted()) return false;
   }
-  for (const te::Stage& stage : computation.stages) {
-    if (std::holds_alternative<te::Library>(stage.body)) return false;
-    const auto* update = std::get_if<te::Update>(&stage.body);
-    if (update != nullptr && update->bounds == te::Bounds::kFail) return false;
-    for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
-      if (te::can_fail(*node)) return false;
-    }
-  }
-  return true;
+  return std::none_of(computation.stages.begin(), computation.stages.end(),
+                      [](const te::Stage& stage) { return te::can_fail(stage); });
 }
 
-// Calls of operators that cannot fail, equal ones looked at once.
-class SafeCalls {
+// Calls of operators on tensors: which of them cannot fail, equal ones looked at once.
+class PlainCalls {
  public:
-  bool is_safe(const Call& call) {
+  static bool is_plain(const Call& call) {
     const Operator* op = called_op(&call);
-    if (op == nullptr || !op->pure() || op->definition() != DefinitionKind::kCompute) return false;
+    return op != nullptr && op->pure() && op->definition() == DefinitionKind::kCompute;
+  }
+
+  /// Of a plain call.
+  bool cannot_fail(const Call& call) {
+    const Operator* op = called_op(&call);
     std::vector<const void*> key{op, call.attrs().get(), call.type()};
     for (const ExprRef& arg : call.args()) key.push_back(arg->type());
     auto [entry, added] = known_.try_emplace(std::move(key), false);
@@ -87,7 +86,7 @@ class OnceInliner final : public Rewriter {
         if (!(rewritten == function)) result.update_function(name, rewritten);
         const bool once = component.size() == 1 && !graph_.is_recursive(name) &&
                           graph_.ref_count(name) == 1 && entries_.count(name) == 0;
-        if (once && goes(rewritten.get())) globals_[name] = rewritten;
+        if (once && goes(rewritten.get(), false)) globals_[name] = rewritten;
       }
     }
     // What no entry reaches, such as a function whose gradient has been written out, may mention them.
@@ -123,7 +122,7 @@ class OnceInliner final : public Rewriter {
     auto local = locals_.find(let->var().get());
     if (local == locals_.end()) return;
     const auto* function = done[0]->as<relay::Function>();
-    if (goes(function)) local->second = relay::FunctionRef(function);
+    if (goes(function, true)) local->second = relay::FunctionRef(function);
   }
 
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
@@ -152,20 +151,21 @@ class OnceInliner final : public Rewriter {
     const auto* function = callee->as<relay::Function>();
     auto uses = literals_.find(old);
     const bool once = function != nullptr && uses != literals_.end() && uses->second == 1;
-    return once && goes(function) ? relay::FunctionRef(function) : relay::FunctionRef();
+    return once && goes(function, true) ? relay::FunctionRef(function) : relay::FunctionRef();
   }
 
-  // True for dataflow that cannot fail.
-  bool goes(const relay::Function* function) {
+  // True for dataflow; a function that stands within its caller, whose text an error shows anyway,
+  // may fail.
+  bool goes(const relay::Function* function, bool within) {
     if (is_marked(function->attrs()) || function->contains(ExprPart::kNumber)) return false;
     bool straight = true;
     for (const VarRef& param : function->params()) straight &= is_closed(param->type());
     post_order(function->body().get(),
-               [&](const Expr* expr) { straight = straight && is_straight(expr); });
+               [&](const Expr* expr) { straight = straight && is_straight(expr, within); });
     return straight;
   }
 
-  bool is_straight(const Expr* expr) {
+  bool is_straight(const Expr* expr, bool may_fail) {
     if (expr->is<relay::Op>()) return true;
     if (!is_closed(expr->type())) return false;
     switch (expr->kind()) {
@@ -176,8 +176,10 @@ class OnceInliner final : public Rewriter {
         return true;
       case ExprKind::kLet:
         return !may_refuse(static_cast<const Let*>(expr));
-      case ExprKind::kCall:
-        return calls_.is_safe(*static_cast<const Call*>(expr));
+      case ExprKind::kCall: {
+        const Call& call = *static_cast<const Call*>(expr);
+        return PlainCalls::is_plain(call) && (may_fail || calls_.cannot_fail(call));
+      }
       default:
         return false;
     }
@@ -189,7 +191,7 @@ class OnceInliner final : public Rewriter {
   std::unordered_map<Name, relay::FunctionRef> globals_;
   std::unordered_map<const Var*, relay::FunctionRef> locals_;
   std::unordered_map<const Expr*, size_t> literals_;  // places where each stands
-  SafeCalls calls_;
+  PlainCalls calls_;
   std::vector<Name> gone_;  // globals whose only call is replaced
   size_t copied_ = 0;
 };
