@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <relay/runtime/memory.h>
+#include <relay/runtime/pool.h>
 #include <relay/runtime/reclaim.h>
 #include <relay/support/error.h>
 #include <unistd.h>
@@ -124,6 +125,8 @@ size_t environment_limit() {
 // by the machine's whole memory.
 size_t read_system_limit() {
   double available = static_cast<double>(available_memory());
+  // Memory that is kept is there for values.
+  available += static_cast<double>(pool_kept_bytes());
   double limit = static_cast<double>(std::max<int64_t>(in_use.load(std::memory_order_relaxed), 0)) +
                  0.9 * available;
   uint64_t total_kib = 0;

@@ -34,6 +34,7 @@ void pool_free_usable(void* block, size_t) noexcept { std::free(block); }
 void pool_free_request(void* block, size_t) noexcept { std::free(block); }
 PoolTakesLarger::PoolTakesLarger() noexcept = default;
 PoolTakesLarger::~PoolTakesLarger() = default;
+size_t pool_kept_bytes() noexcept { return 0; }
 void pool_trim() noexcept {}
 
 #else
@@ -44,9 +45,9 @@ constexpr size_t kStep = 16;
 constexpr size_t kLargestSmall = 16392;  // a size that malloc gives exactly
 constexpr size_t kNumLists = kLargestSmall / kStep + 1;
 constexpr size_t kMostSmallBytes = size_t{8} << 20;  // in each thread
-constexpr size_t kNumLarge = 128;
-constexpr size_t kMostLargeBytes = size_t{256} << 20;
-constexpr size_t kPage = size_t{2} << 20;  // a large one
+constexpr size_t kNumLarge = 512;
+constexpr size_t kMostLargeBytes = size_t{256} << 20;  // more: `most_large_bytes`
+constexpr size_t kPage = size_t{2} << 20;              // a large one
 
 // Small blocks have 16 k + 8 bytes, which malloc of this system gives anyway; others may give what
 // they are asked for, so that much is asked. Lists count their blocks as 16 k bytes, so that taking
@@ -94,7 +95,7 @@ struct LargeBlocks {
   };
   Entry entries[kNumLarge];
   size_t count = 0;
-  size_t bytes = 0;
+  std::atomic<size_t> bytes{0};  // read without the mutex, too
 };
 LargeBlocks& large() {
   static auto& blocks = *new LargeBlocks;  // outlives all values
@@ -153,30 +154,54 @@ bool keep_small(void* block, size_t list) {
   return true;
 }
 
-bool keep_large(void* block, size_t usable) {
-  constexpr size_t kWorthAsking = size_t{1} << 20;
-  size_t most = kMostLargeBytes;
-  if (usable >= kWorthAsking) most = std::min(most, memory_limit() / 4);
-  if (usable > most) return false;
-  LargeBlocks& all = large();
+// Bytes of blocks that may be kept. Values that were there at once before, such as the gradients of
+// a step, will be asked for again, and in the place of those of then they take no more memory than
+// the process has had.
+size_t most_large_bytes() {
+  const size_t before = peak_memory(), now = memory_in_use();
+  return std::min(std::max(kMostLargeBytes, before - std::min(before, now)), memory_limit() / 4);
+}
+
+// Takes out the oldest blocks until `room` more bytes, and a block more if that is not 0, may be
+// kept, and frees them.
+void make_room(size_t room, size_t most, LargeBlocks& all, std::unique_lock<ForkMutex>& lock) {
   LargeBlocks::Entry dropped[kNumLarge];
-  size_t num_dropped = 0;
-  {
-    std::lock_guard lock(all.mutex);
-    while (num_dropped < all.count &&
-           (all.count - num_dropped == kNumLarge || all.bytes + usable > most)) {
-      dropped[num_dropped] = all.entries[num_dropped];
-      all.bytes -= dropped[num_dropped++].usable;
-    }
-    all.count -= num_dropped;
-    if (num_dropped > 0) {
-      for (size_t i = 0; i < all.count; ++i) all.entries[i] = all.entries[i + num_dropped];
-    }
-    all.entries[all.count++] = {block, usable};
-    all.bytes += usable;
+  size_t count = 0;
+  while (count < all.count &&
+         (all.bytes + room > most || (room != 0 && all.count - count == kNumLarge))) {
+    dropped[count] = all.entries[count];
+    all.bytes -= dropped[count++].usable;
   }
-  for (size_t i = 0; i < num_dropped; ++i) std::free(dropped[i].block);
+  if (count == 0) return;
+  all.count -= count;
+  for (size_t i = 0; i < all.count; ++i) all.entries[i] = all.entries[i + count];
+  lock.unlock();
+  for (size_t i = 0; i < count; ++i) std::free(dropped[i].block);
+  lock.lock();
+}
+
+constexpr size_t kWorthAsking = size_t{1} << 20;  // for the limits
+
+bool keep_large(void* block, size_t usable) {
+  LargeBlocks& all = large();
+  std::unique_lock lock(all.mutex);
+  const bool ask = usable >= kWorthAsking || all.bytes + usable > kMostLargeBytes;
+  const size_t most = ask ? most_large_bytes() : kMostLargeBytes;
+  if (usable > most) return false;
+  make_room(usable, most, all, lock);
+  if (all.count == kNumLarge) return false;  // others have kept some meanwhile
+  all.entries[all.count++] = {block, usable};
+  all.bytes += usable;
   return true;
+}
+
+// Before a new block of this size: what is kept and what is in use stay below the most there was.
+void keep_less(size_t size) {
+  if (size < kWorthAsking) return;
+  LargeBlocks& all = large();
+  std::unique_lock lock(all.mutex);
+  if (all.bytes <= kMostLargeBytes) return;
+  make_room(0, most_large_bytes(), all, lock);
 }
 
 // Large blocks lie in large pages where the system has some: kernels stride through them, and each
@@ -204,11 +229,13 @@ void* allocate(size_t size) noexcept {
 void* pool_allocate_zeros(size_t size) noexcept {
   // Fresh pages cost more than clearing this block.
   if (void* block = take(size)) return std::memset(block, 0, size);
+  keep_less(size);
   return in_large_pages(std::calloc(1, whole_block(size)), size);
 }
 
 void* pool_allocate(size_t size) noexcept {
   if (void* block = take(size)) return block;
+  keep_less(size);
   if (void* block = allocate(size)) return block;
   pool_trim();
   return allocate(size);
@@ -232,6 +259,8 @@ void pool_free_request(void* block, size_t size) noexcept {
 
 PoolTakesLarger::PoolTakesLarger() noexcept { ++takes_larger; }
 PoolTakesLarger::~PoolTakesLarger() { --takes_larger; }
+
+size_t pool_kept_bytes() noexcept { return large().bytes.load(std::memory_order_relaxed); }
 
 void pool_trim() noexcept {
   if (!gone) small.trim();

@@ -30,6 +30,10 @@ class PoolTakesLarger {
   PoolTakesLarger& operator=(const PoolTakesLarger&) = delete;
 };
 
+/// Bytes of large blocks that are kept. What is allocated takes them first, or frees some, before
+/// the process has more memory than it had at most; up to 256 MiB are kept in any case.
+size_t pool_kept_bytes() noexcept;
+
 /// Frees all kept blocks: those of this thread and the large ones.
 void pool_trim() noexcept;
 

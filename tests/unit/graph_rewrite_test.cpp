@@ -319,7 +319,8 @@ TEST(Rewrite, EachIsToldOf) {
                                                              {"join_points", false},
                                                              {"winograd", false},
                                                              {"pack_operands", true},
-                                                             {"place_parts", false}}));
+                                                             {"place_parts", false},
+                                                             {"free_early", false}}));
 }
 
 // ---- Constants as copies ------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include <relay/runtime/memory.h>
 #include <relay/runtime/pool.h>
 
 namespace relay::runtime_pool_test {
@@ -26,6 +28,44 @@ TEST(RuntimePool, BlocksOfAnySizeComeBack) {
     pool_free(again);
     pool_trim();
   }
+}
+
+/// A step that makes 600 MB of values, drops them and makes them again gets the same blocks; work
+/// on other sizes then does not come on top of them.
+TEST(RuntimePool, WhatWasThereAtOnceIsKept) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have allocators of their own";
+#endif
+  constexpr size_t kBlock = 3 * kMegabyte, kCount = 200;
+  if (memory_limit() / 4 < 2 * kBlock * kCount) GTEST_SKIP() << "too little memory";
+  pool_trim();
+  auto make = [](size_t size, size_t count) {
+    std::vector<void*> blocks;
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_TRUE(try_charge_memory(size));
+      blocks.push_back(pool_allocate(size));
+    }
+    return blocks;
+  };
+  auto drop = [](std::vector<void*>& blocks, size_t size) {
+    for (void* block : blocks) {
+      refund_memory(size);
+      pool_free(block);
+    }
+  };
+  std::vector<void*> blocks = make(kBlock, kCount);
+  drop(blocks, kBlock);
+  EXPECT_GE(pool_kept_bytes(), kBlock * kCount);
+  std::vector<void*> again = make(kBlock, kCount);
+  std::sort(blocks.begin(), blocks.end());
+  std::sort(again.begin(), again.end());
+  EXPECT_EQ(again, blocks);
+  drop(again, kBlock);
+  const size_t peak = peak_memory();
+  std::vector<void*> others = make(20 * kMegabyte, 25);
+  EXPECT_LE(memory_in_use() + pool_kept_bytes(), peak + 256 * kMegabyte);
+  drop(others, 20 * kMegabyte);
+  pool_trim();
 }
 
 /// Blocks that are given back with the size that was asked for serve requests of that size alone.
