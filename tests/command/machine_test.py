@@ -111,3 +111,26 @@ def test_what_cannot_be_tuned(tmp_path):
     elsewhere = "aarch64" if json.loads(machine("--format", "json"))["target"] != "aarch64" else "avx2"
     done = relay("tune", program, "--target", elsewhere)
     assert done.returncode == 1 and f"this machine does not run code for the target '{elsewhere}', so nothing can be measured" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "kept, wanted",
+    [
+        # Each once measured: as it should be; two threads that do much more than twice what one does; memory faster than the second cache.
+        ("3 5 0.2 100 80 30  6 10 0.4 200 160 40  30 0  1", 2),
+        ("3 5 0.2 100 80 30  6 2717 0.4 200 160 40  30 0  1", 1),
+        ("3 5 0.2 10 80 300  6 10 0.4 20 160 600  30 0  1", 1),
+    ],
+)
+def test_figures_that_do_not_go_together_are_measured_anew(tmp_path, kept, wanted):
+    program = tmp_path / "p.rly"
+    program.write_text("def @main(%x: Tensor[(64, 64), float32]) { nn.dense(%x, %x) }")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "machine-2").write_text(kept)
+    here = dict(os.environ, RELAY_CACHE_DIR=str(cache))
+    done = subprocess.run([RELAY, "bench", program, "--runs", "3", "--threads", "2", "--profile"], env=here, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = [float(word) for word in (cache / "machine-2").read_text().split()]
+    # The last is how often it was measured: what does not go together does not count.
+    assert len(figures) == 15 and figures[-1] == wanted

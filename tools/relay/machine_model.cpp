@@ -74,8 +74,9 @@ vm::MachineModel::Rates measure_rates(const vm::MachineModel& model, int threads
   const int64_t count = 32768 * threads;
   vm::MachineModel::Rates rates;
   const double before = model.launch_ns + (threads > 1 ? model.share_ns : 0);
+  // What else is known to take time is itself only measured: it does not explain most of it.
   auto computing = [&](const MeasuredProgram& program, double known) {
-    return std::max(1.0, program.kernel_ns - before - known);
+    return std::max(program.kernel_ns / 2, program.kernel_ns - before - known);
   };
   const MeasuredProgram steps = measure_program(steps_program(count), threads);
   rates.steps = steps.work.steps / computing(steps, 0);
@@ -102,11 +103,16 @@ double measure_sharing(int threads) {
   return std::max(0.0, (kTimes * small - large) / (kTimes - 1));
 }
 
+std::vector<double*> rates_of(vm::MachineModel::Rates& rates) {
+  std::vector<double*> all{&rates.products, &rates.steps, &rates.functions};
+  for (double& bytes : rates.bytes) all.push_back(&bytes);
+  return all;
+}
+
 std::vector<double*> figures_of(vm::MachineModel& model) {
   std::vector<double*> figures;
   for (vm::MachineModel::Rates* rates : {&model.one, &model.all}) {
-    figures.insert(figures.end(), {&rates->products, &rates->steps, &rates->functions});
-    for (double& bytes : rates->bytes) figures.push_back(&bytes);
+    for (double* rate : rates_of(*rates)) figures.push_back(rate);
   }
   figures.insert(figures.end(), {&model.launch_ns, &model.share_ns});
   return figures;
@@ -130,11 +136,31 @@ vm::MachineModel facts() {
   return model;
 }
 
-std::optional<vm::MachineModel> read_model(int threads) {
+/// True if the rates of all threads are what so many of one can do, or less, and no memory is
+/// faster than one that is nearer. An interrupted measurement shows anything.
+bool is_consistent(vm::MachineModel model, int threads) {
+  constexpr double kNoise = 1.25;
+  const std::vector<double*> one = rates_of(model.one), all = rates_of(model.all);
+  for (size_t i = 0; i < one.size(); ++i)
+    if (*all[i] > kNoise * threads * *one[i]) return false;
+  for (size_t level = 1; level < vm::kMemoryLevels; ++level)
+    if (model.one.bytes[level] > kNoise * model.one.bytes[level - 1]) return false;
+  return true;
+}
+
+/// A model in the user's cache folder.
+struct KeptModel {
+  vm::MachineModel model;
+  int measured = 0;  // so many times; each figure is the best of them
+};
+
+std::optional<KeptModel> read_model(int threads) {
   const std::filesystem::path path = file_of(threads);
   std::ifstream in(path);
   if (path.empty() || !in) return std::nullopt;
-  vm::MachineModel model = facts();
+  KeptModel kept;
+  vm::MachineModel& model = kept.model;
+  model = facts();
   const std::vector<double*> figures = figures_of(model);
   for (size_t i = 0; i < figures.size(); ++i) {
     // Other numbers are no measurement of a machine.
@@ -143,14 +169,17 @@ std::optional<vm::MachineModel> read_model(int threads) {
         !(may_be_zero ? *figures[i] >= 0 : *figures[i] > 1e-6))
       return std::nullopt;
   }
-  return model;
+  if (!(in >> kept.measured) || kept.measured < 1 || !is_consistent(model, threads))
+    return std::nullopt;
+  return kept;
 }
 
-void keep_model(vm::MachineModel model, int threads) {
+void keep_model(vm::MachineModel model, int measured, int threads) {
   const std::filesystem::path path = file_of(threads);
   if (path.empty()) return;
   std::string text;
   for (const double* figure : figures_of(model)) text += fmt::format("{}\n", *figure);
+  text += fmt::format("{}\n", measured);
   try {
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
@@ -217,22 +246,25 @@ vm::MachineModel measure_model(int threads) {
 
 vm::MachineModel best_model(int threads) {
   vm::MachineModel model = measure_model(threads);
-  if (std::optional<vm::MachineModel> before = read_model(threads)) {
-    const std::vector<double*> now = figures_of(model), then = figures_of(*before);
+  const std::optional<KeptModel> kept = read_model(threads);
+  if (kept) {
+    vm::MachineModel before = kept->model;
+    const std::vector<double*> now = figures_of(model), then = figures_of(before);
     for (size_t i = 0; i < now.size(); ++i) {
       const bool less = i + kTimesOnly >= now.size();
       *now[i] = less ? std::min(*now[i], *then[i]) : std::max(*now[i], *then[i]);
     }
+    // The best of each: an outlier of this time shows in what does not go together.
+    if (!is_consistent(model, threads)) model = before;
   }
-  keep_model(model, threads);
+  if (is_consistent(model, threads)) keep_model(model, kept ? kept->measured + 1 : 1, threads);
   return model;
 }
 
 vm::MachineModel known_model(int threads) {
-  if (std::optional<vm::MachineModel> known = read_model(threads)) return *known;
-  const vm::MachineModel model = measure_model(threads);
-  keep_model(model, threads);
-  return model;
+  constexpr int kEnough = 4;
+  const std::optional<KeptModel> kept = read_model(threads);
+  return kept && kept->measured >= kEnough ? kept->model : best_model(threads);
 }
 
 }  // namespace relay::tool

@@ -16,7 +16,8 @@ MeasuredProgram measure_program(const std::string& text, int threads);
 
 /// Takes about a second.
 vm::MachineModel measure_model(int threads);
-/// The model as it was measured the first time, which may be now; kept in the user's cache folder.
+/// The model as it was measured before, kept in the user's cache folder; the first four times it
+/// measures again, since the machine may have been busy before.
 vm::MachineModel known_model(int threads);
 /// Measures, and keeps the better of each figure: a busy machine shows less than it can do.
 vm::MachineModel best_model(int threads);
