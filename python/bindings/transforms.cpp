@@ -62,16 +62,18 @@ void bind_transforms(nb::module_& m) {
   m.def(
       "batch",
       [](const FunctionRef& function, Module& mod, const std::vector<nb::object>& in_axes,
-         const nb::object& out_axes, std::optional<int64_t> lanes) {
+         const nb::object& out_axes, std::optional<int64_t> lanes, bool keep_gradients) {
         BatchForm form;
+        form.keep_gradients = keep_gradients;
         for (const nb::object& one : in_axes) form.in.push_back(lane_axes(one));
         form.out = lane_axes(out_axes);
         form.lanes = lanes;
         return without_lock([&] { return batch(function, mod, form); });
       },
       nb::arg("func"), nb::arg("mod"), nb::arg("in_axes"), nb::arg("out_axes").none(),
-      nb::arg("lanes") = nb::none(),
-      "The function for many lanes. The module gets the functions and data types beside it.");
+      nb::arg("lanes") = nb::none(), nb::arg("keep_gradients") = false,
+      "The function for many lanes. The module gets the functions and data types beside it. With "
+      "keep_gradients, gradients stay calls, for lanes around these.");
 }
 
 }  // namespace relay::python

@@ -350,7 +350,8 @@ def jacobian(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callab
 def jacobian(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Any:
     """The derivatives of all elements of a tensor result by all elements of a tensor parameter: the extents of both, one after another.
 
-    Its result is a tuple if `argnums` is a sequence. It is `vmap` of one reverse pass over the elements of the result, which is less work than
+    Its result is a tuple if `argnums` is a sequence. A function of Python may take and give trees of arrays: then it is a tree of trees, the
+    result's with one of the parameter's form for each leaf, as in JAX. It is `vmap` of one reverse pass over the elements of the result, which is less work than
     `jacfwd` where the result has fewer elements than the parameter; `jacrev` is another name of it. Raises RelayError for results and
     parameters of other types or of unknown extents.
     """
@@ -375,7 +376,7 @@ def jacfwd(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 def jacfwd(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Any:
     """The same as `jacobian`, by forward passes, one for each element of the parameter: less work where that has fewer elements than the result.
 
-    Functions of Python may give several arrays. Raises RelayError as `jacobian` does.
+    Functions of Python may take and give trees. Raises RelayError as `jacobian` does.
     """
     if _is_python(fn):
         from .functions import grads
@@ -389,11 +390,11 @@ def hessian(fn: Function | GlobalVar | str, argnums: int = 0, mod: IRModule | No
 
 
 @overload
-def hessian(fn: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]: ...
+def hessian(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]: ...
 
 
-def hessian(fn: Any, argnums: int = 0, mod: IRModule | None = None) -> Any:
-    """The second derivatives of a function that gives one float: the jacobian of its gradient."""
+def hessian(fn: Any, argnums: int | Sequence[int] = 0, mod: IRModule | None = None) -> Any:
+    """The second derivatives of a function that gives one float: the jacobian of its gradient. Functions of Python may take trees and several `argnums`."""
     if _is_python(fn):
         from .functions import grads
 

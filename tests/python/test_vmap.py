@@ -49,7 +49,7 @@ def test_lanes_of_programs(name, size):
 
 
 # The gradients of these keep a record of each lane's way, or references in functions that lanes choose between.
-OWN_WAYS = {"a loop with several ways": "walk_run", "loops beside closures": "ref", "closures": "ref", "polymorphic": "the types of values"}
+OWN_WAYS = {"a loop with several ways": "walk_turns", "loops beside closures": "ref", "closures": "ref", "polymorphic": "the types of values"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -63,6 +63,17 @@ def test_lanes_of_gradients(name):
     expected = one_by_one(mod, X, Y, entry="slope")
     mod["lanes"] = relay.vmap("slope", axis_size=LANES, mod=mod)
     same(both(mod, X, Y, entry="lanes"), expected)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_lanes_of_calls_of_gradients(name):
+    """Gradients that are not written out yet: lanes may part in all of them."""
+    mod = relay.parse(PROGRAMS[name])
+    mod["slope"] = relay.parse_expr("fn (%x: float64, %y: float64) { grad(@main, argnums=[0, 1])(%x, %y) }")
+    x, y = (X, Y) if name != "a loop with several ways" else (X[[0, 2, 3, 3]], Y[[0, 2, 3, 3]])  # a lane that ended overflows
+    expected = one_by_one(mod, x, y, entry="slope")
+    mod["lanes"] = relay.vmap("slope", axis_size=LANES, mod=mod)
+    same(both(mod, x, y, entry="lanes"), expected)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -40,6 +40,7 @@ class _Form:
 def _traced_once(python: Callable[..., Any], form: _Form, inputs: Sequence[Tracer]) -> Function:
     """The function as a program of its arrays alone."""
     trace = Trace("custom_gradient", current())
+    trace.lanes = None  # an operator has its gradients written out
     with enter(trace):
         params = [trace.parameter("x", value._type, value.weak) for value in inputs]
         leaves, form.result = tree.flatten(python(*form.args(params)))

@@ -9,7 +9,7 @@ from typing import Any, Callable, Sequence
 
 from .. import _core
 from .._checks import require_int, shown
-from .._core import Function, RelayError, Tuple, TupleGetItem
+from .._core import Call, Function, RelayError, Tuple, TupleGetItem
 from ..gradients import jvp as jvp_of_program
 from . import tree
 from .array import BaseArray, Tracer, is_array, is_scalar
@@ -86,6 +86,19 @@ class _Program:
         body = self.outer.once(_core.substitute(made.body, dict(zip(made.params, given))))
         return body, type_of(self.outer, body)
 
+    def pulled(self, seeds: Sequence[Any]) -> Any:
+        """Values and gradients of the inputs, for gradients of the results: an expression of this trace, and its type."""
+        count, given = len(self.inputs), Tuple([self.outer.expr(seed) for seed in seeds])
+        if count and self.outer.lanes is not None:
+            # Left as a call: lanes that part in a loop have to be there before the gradient is written out.
+            from ..op import tensor
+
+            expr = Call(tensor.vjp(self.function(False), list(range(count))), [*self.inputs_of(), given])
+            expr = self.outer.once(expr)
+            return expr, type_of(self.outer, expr)
+        made = _derived(self, self.function(False), params=list(range(count)), from_result=True, single=False, with_value=True)
+        return self.inline(made, [given])
+
     def gradients(self, expr: Any, type_: Any) -> Any:
         """A tuple of gradients as trees of the chosen arguments."""
         weak = [value.weak for value in self.inputs]
@@ -142,10 +155,7 @@ def value_and_grad(fun: Any, argnums: Any = 0, has_aux: bool = False) -> Callabl
         value = program.results[0]
         if value.dtype.kind != "float" or value.ndim:
             raise TypeError(f"a gradient is of a function that gives one float; this one gives an array of {value._text()}")
-        count = len(program.inputs)
-        made = _derived(program, program.function(False), params=list(range(count)), from_result=True, single=False, with_value=True)
-        seeds = [_seed(item, 1 if i == 0 else 0) for i, item in enumerate(program.results)]
-        expr, type_ = program.inline(made, [Tuple([program.outer.expr(seed) for seed in seeds])])
+        expr, type_ = program.pulled([_seed(item, 1 if i == 0 else 0) for i, item in enumerate(program.results)])
         values = program.values(TupleGetItem(expr, 0), type_.fields[0])
         slopes = program.gradients(TupleGetItem(expr, 1), type_.fields[1])
         found = tree.unflatten(program.form, values)
@@ -177,14 +187,13 @@ def vjp(fun: Any, *primals: Any, has_aux: bool = False) -> Any:
 
     def back(given: Any, *args: Any) -> Any:
         program = _Program(lambda *inner: _first(python(*inner), has_aux), args, {}, list(range(len(args))), False, "vjp")
-        made = _derived(program, program.function(False), params=list(range(len(program.inputs))), from_result=True, single=False, with_value=False)
         leaves, form = tree.flatten(given)
         if form != program.form:
             raise TypeError("the gradient of the result has another form than the result")
         paths = tree.paths(tree.unflatten(program.form, program.results), "the result")
         seeds = [_beside(leaf, have, path, "gradient") for leaf, have, path in zip(leaves, program.results, paths)]
-        expr, type_ = program.inline(made, [Tuple([program.outer.expr(seed) for seed in seeds])])
-        return program.gradients(expr, type_)
+        expr, type_ = program.pulled(seeds)
+        return program.gradients(TupleGetItem(expr, 1), type_.fields[1])
 
     out = function(python, control_flow=False)(*primals) if current() is None else python(*primals)
     pulled = function(back, control_flow=False) if current() is None else back
@@ -265,36 +274,84 @@ def _jacobian(fun: Any, argnums: Any, forward: bool) -> Callable[..., Any]:
 
     def traced(*args: Any, **kwargs: Any) -> Any:
         places, single = _chosen(argnums, len(args))
-        found = [_derivatives(python, args, kwargs, place, forward) for place in places]
-        return found[0] if single else tuple(found)
+        given = tuple(args[place] for place in places)
+        inputs = _Leaves(given, [f"argument {place + 1}" for place in places], "jacfwd" if forward else "jacobian")
+
+        def inner(*chosen: Any) -> Any:
+            every = list(args)
+            for place, value in zip(places, chosen):
+                every[place] = value
+            return python(*every, **kwargs)
+
+        outputs, blocks = (_columns if forward else _rows)(inner, given, inputs)
+        trees = [tree.unflatten(inputs.form, row) for row in blocks]
+        return tree.unflatten(outputs.form, [one[0] if single else one for one in trees])
 
     return _compiled(traced, fun)
 
 
-def _derivatives(python: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], place: int, forward: bool) -> Any:
-    """The derivatives of each array of a result by one argument that is an array."""
-    from ..numpy import eye, reshape
+class _Leaves:
+    """The arrays of a tree: jacobians have one axis for all of their elements."""
 
-    what = "jacfwd" if forward else "jacobian"
-    if not isinstance(args[place], BaseArray) and not is_scalar(args[place]) and not is_array(args[place]):
-        raise TypeError(f"{what} is by arguments that are arrays, and argument {place + 1} is {shown(args[place])}")
-    value = _lift(args[place])
-    if value.dtype.kind != "float":
-        raise TypeError(f"{what} is by arrays of floats, and argument {place + 1} is of {value._text()}: choose another with argnums, or use astype")
+    def __init__(self, values: Any, names: Sequence[str] | None, what: str) -> None:
+        leaves, self.form = tree.flatten(values)
+        parts = [values] if names is None else values
+        paths = [path for value, name in zip(parts, names or ["the result"]) for path in tree.paths(value, name)]
+        relation = "of" if names is None else "by"
+        for leaf, path in zip(leaves, paths):
+            if not isinstance(leaf, BaseArray) and not is_scalar(leaf) and not is_array(leaf):
+                raise TypeError(f"{what} is {relation} arrays, and {path} is {shown(leaf)}")
+        self.arrays = [_lift(leaf) for leaf in leaves]
+        for array, path in zip(self.arrays, paths):
+            if array.dtype.kind != "float":
+                hint = "use astype" if names is None else "choose another with argnums, or use astype"
+                raise TypeError(f"{what} is {relation} arrays of floats, and {path} is of {array._text()}: {hint}")
+        sizes = [operator.index(array.size) for array in self.arrays]
+        self.size = sum(sizes)
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        self.spans = [slice(start, start + size) if size < self.size else slice(None) for start, size in zip(starts, sizes)]
 
-    def inner(x: Any) -> Any:
-        return python(*args[:place], x, *args[place + 1 :], **kwargs)
+    def basis(self) -> Any:
+        """A row for each element: one there, and zero elsewhere."""
+        from ..numpy import eye, result_type
 
-    if forward:
-        basis = eye(operator.index(value.size), dtype=value.dtype)
-        rows = _each(lambda row: jvp(inner, (value,), (reshape(row, value.shape),))[1], basis, -1)
-        leaves, form = tree.flatten(rows)
-        return tree.unflatten(form, [reshape(leaf, (*leaf.shape[:-1], *value.shape)) for leaf in leaves])
-    out, pull = vjp(inner, value)
-    if not isinstance(out, BaseArray):
-        raise TypeError("jacobian is of a function that gives one array; jacfwd is of those that give several, too")
-    rows = _each(lambda row: pull(reshape(row, out.shape))[0], eye(operator.index(out.size), dtype=out.dtype), 0)
-    return reshape(rows, (*out.shape, *value.shape))
+        return eye(self.size, dtype=result_type(*[array.dtype for array in self.arrays]))
+
+    def of_row(self, row: Any) -> Any:
+        """The tree of a row of the basis."""
+        from ..numpy import reshape
+        from ..numpy._common import cast
+
+        return tree.unflatten(self.form, [cast(reshape(row[span], array.shape), array.dtype) for span, array in zip(self.spans, self.arrays)])
+
+
+def _rows(fun: Callable[..., Any], given: Any, inputs: _Leaves) -> tuple[_Leaves, list[list[Any]]]:
+    """For each array of a result the derivatives by each array of the arguments, by a reverse pass for each element of the result."""
+    from ..numpy import reshape
+
+    out, pull = vjp(fun, *given)
+    outputs = _Leaves(out, None, "jacobian")
+    if not outputs.arrays or not inputs.arrays:
+        return outputs, [[] for _ in outputs.arrays]
+    rows, _ = tree.flatten(_each(lambda row: pull(outputs.of_row(row)), outputs.basis(), 0))
+    return outputs, [
+        [reshape(all_of[span], (*array.shape, *value.shape)) for all_of, value in zip(rows, inputs.arrays)]
+        for span, array in zip(outputs.spans, outputs.arrays)
+    ]
+
+
+def _columns(fun: Callable[..., Any], given: Any, inputs: _Leaves) -> tuple[_Leaves, list[list[Any]]]:
+    """The same by a forward pass for each element of the arguments."""
+    from ..numpy import reshape
+
+    outputs = _Leaves(fun(*given), None, "jacfwd")
+    if not outputs.arrays or not inputs.arrays:
+        return outputs, [[] for _ in outputs.arrays]
+    columns, _ = tree.flatten(_each(lambda row: jvp(fun, given, inputs.of_row(row))[1], inputs.basis(), -1))
+    return outputs, [
+        [reshape(all_of[..., span], (*array.shape, *value.shape)) for span, value in zip(inputs.spans, inputs.arrays)]
+        for all_of, array in zip(columns, outputs.arrays)
+    ]
 
 
 def _each(fun: Callable[[Any], Any], rows: Any, out_axis: int) -> Any:
@@ -311,7 +368,7 @@ def _each(fun: Callable[[Any], Any], rows: Any, out_axis: int) -> Any:
 
 
 def jacobian(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
-    """A function that gives the derivatives of all elements of the result by all of an argument: reverse passes, one for each element."""
+    """A function that gives the derivatives of all elements of the result by all of an argument, a tree of trees: reverse passes, one for each element."""
     return _jacobian(fun, argnums, False)
 
 
@@ -320,7 +377,6 @@ def jacfwd(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
     return _jacobian(fun, argnums, True)
 
 
-def hessian(fun: Any, argnums: int = 0) -> Callable[..., Any]:
+def hessian(fun: Any, argnums: Any = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of one that gives a number: the jacobian of its gradient."""
-    place = require_int("argnums", argnums, -(2**31), 2**31 - 1)
-    return jacobian(grad(fun, place), place)
+    return jacobian(grad(fun, argnums), argnums)

@@ -9,7 +9,7 @@ from .._core import Call, Function, RelayError, TensorType, Tuple, TupleGetItem
 from . import tree
 from .grads import _compiled, _lift, _python
 from .places import located
-from .trace import Trace, current, enter, type_of, wrap
+from .trace import Lanes, Trace, current, enter, type_of, wrap
 
 __all__ = ["vmap"]
 
@@ -35,6 +35,19 @@ def vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = 
     def traced(*args: Any, **kwargs: Any) -> Any:
         outer = current()
         assert outer is not None
+        if outer.lanes is not None:
+            outer.lanes.nested = True
+            return of_lanes(outer, outer.lanes, args, kwargs)
+        lanes = Lanes(keep=False)
+        try:
+            return of_lanes(outer, lanes, args, kwargs)
+        except RelayError:
+            # Gradients are written out for the lanes inside, and then these cannot part in them any more.
+            if not lanes.nested:
+                raise
+            return of_lanes(outer, Lanes(keep=True), args, kwargs)
+
+    def of_lanes(outer: Trace, around: Lanes, args: Any, kwargs: Any) -> Any:
         spread = [in_axes] * len(args) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
         if len(spread) != len(args):
             raise ValueError(f"in_axes has {len(spread)} entries for {len(args)} arguments")
@@ -46,6 +59,7 @@ def vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = 
             raise ValueError("in_axes gives no argument an axis of lanes: give axis_size")
         inputs = [_lift(leaf) if axis is not None else None for leaf, axis in zip(leaves, axes)]
         trace = Trace("vmap", outer)
+        trace.lanes = around
         params, places, lanes = [], [], []
         with enter(trace):
             given = list(leaves)
@@ -73,12 +87,13 @@ def vmap(fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = 
             raise ValueError(f"vmap: arrays of {' and '.join(map(str, known))} lanes go together")
         number = known[0] if known else None
         try:
-            made = _core.batch(one, outer.module, [*places, *[None] * len(captured)], out, number)
+            made = _core.batch(one, outer.module, [*places, *[None] * len(captured)], out, number, around.keep)
         except RelayError as error:
             raise located(error) from None
         operands = [*[outer.expr(value) for value in inputs if value is not None], *captured]
         # With an open number of lanes the function has a name for it, which the call gives its meaning.
         body = _core.substitute(made.body, dict(zip(made.params, operands))) if number is not None else Call(made, operands)
+        body = outer.once(body)
         type_ = type_of(outer, body)
         values = [wrap(outer, TupleGetItem(body, i), field, value.weak) for (i, field), value in zip(enumerate(type_.fields), lifted)]  # type: ignore[attr-defined]
         return tree.unflatten(result_form, values)

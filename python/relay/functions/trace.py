@@ -11,7 +11,7 @@ from ..expr import const
 from .dtypes import DTYPES, DType
 from .places import TraceError, located, place, span
 
-__all__ = ["Size", "Trace", "current", "emit", "emit_tuple", "enter", "wrap"]
+__all__ = ["Lanes", "Size", "Trace", "current", "emit", "emit_tuple", "enter", "wrap"]
 
 
 class _State(threading.local):
@@ -26,12 +26,22 @@ def current() -> Trace | None:
     return _state.trace
 
 
+class Lanes:
+    """The lanes of the outermost `vmap` around a function."""
+
+    def __init__(self, keep: bool) -> None:
+        self.keep = keep  # lanes inside of these leave gradients as calls
+        self.nested = False  # there are lanes inside
+
+
 class Trace:
     """One function that is traced. Functions inside of it, such as bodies of loops, have traces of their own."""
 
     def __init__(self, name: str, parent: Trace | None = None) -> None:
         self.name = name
         self.parent = parent
+        # Inside of a function that `vmap` makes one of many lanes.
+        self.lanes: Lanes | None = None if parent is None else parent.lanes
         self.module: IRModule = IRModule() if parent is None else parent.module
         self.finished = False
         # Values from outside that this function reads, each with the parameter that brings it in.

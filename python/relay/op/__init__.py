@@ -11,7 +11,7 @@ from .. import _core
 from .._core import op as _op
 from .generated.tensor import *  # noqa: F403 (which come with the next line, too, but checkers of types do not see it)
 from .tensor import *  # noqa: F403
-from .tensor import grad as grad, value_and_grad as value_and_grad
+from .tensor import grad as grad, value_and_grad as value_and_grad, vjp as vjp
 
 if TYPE_CHECKING:
     from .description import describe as describe, names as names

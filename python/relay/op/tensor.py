@@ -71,6 +71,11 @@ def value_and_grad(function: Expr, argnums: int | Sequence[int] = 0) -> Expr:
     return call_op("value_and_grad", function, argnums=argnums)
 
 
+def vjp(function: Expr, argnums: int | Sequence[int] = 0) -> Expr:
+    """Like `value_and_grad`, for a function of any result: the gradient takes a gradient of the result, too, after the parameters."""
+    return call_op("vjp", function, argnums=argnums)
+
+
 def _filled(name: str, shape: Any, dtype: DTypeLike, *operands: Any) -> Expr:
     static = static_list(shape)
     if static is None:

@@ -251,10 +251,26 @@ bool GradientCallAttrs::single() const { return argnums.get<AttrValue::List>() =
 
 namespace {
 
-TypeRef infer_gradient_call(const RelationCall& call, bool with_value) {
+const FuncType& function_of(const RelationCall& call) {
   const auto* function = call.input(0)->as<FuncType>();
   if (function == nullptr)
     call.fail("argument 1 must be a function, found " + call.input(0)->str());
+  return *function;
+}
+
+TypeRef chosen_gradients(const RelationCall& call, std::span<const TypeRef> params) {
+  const auto& attrs = call.attrs<GradientCallAttrs>();
+  std::vector<TypeRef> gradients;
+  try {
+    for (size_t place : attrs.places(params.size())) gradients.push_back(params[place]);
+  } catch (const Error& error) {
+    call.fail(error.what());
+  }
+  return attrs.single() ? gradients[0] : TupleType::make(std::move(gradients));
+}
+
+TypeRef infer_gradient_call(const RelationCall& call, bool with_value) {
+  const FuncType* function = &function_of(call);
   const auto* result = function->result()->as<TensorType>();
   if (result != nullptr && result->has_rank() && result->has_dtype())
     call.require(
@@ -267,16 +283,17 @@ TypeRef infer_gradient_call(const RelationCall& call, bool with_value) {
         "a gradient is of a function that gives one number of a floating-point dtype; this "
         "one gives " +
         function->result()->str());
-  const auto& attrs = call.attrs<GradientCallAttrs>();
   std::vector<TypeRef> params(function->params().begin(), function->params().end());
-  std::vector<TypeRef> gradients;
-  try {
-    for (size_t place : attrs.places(params.size())) gradients.push_back(params[place]);
-  } catch (const Error& error) {
-    call.fail(error.what());
-  }
-  TypeRef found = attrs.single() ? gradients[0] : TupleType::make(std::move(gradients));
+  TypeRef found = chosen_gradients(call, params);
   if (with_value) found = TupleType::make({function->result(), std::move(found)});
+  return FuncType::make(std::move(params), std::move(found));
+}
+
+TypeRef infer_vjp_call(const RelationCall& call) {
+  const FuncType& function = function_of(call);
+  std::vector<TypeRef> params(function.params().begin(), function.params().end());
+  TypeRef found = TupleType::make({function.result(), chosen_gradients(call, params)});
+  params.push_back(function.result());
   return FuncType::make(std::move(params), std::move(found));
 }
 
@@ -316,16 +333,35 @@ RELAY_OP("value_and_grad")
         "2")
     .no_data("a function");
 
+RELAY_OP("vjp")
+    .doc(
+        "Like value_and_grad, for a function of any result. The gradient takes the parameters and "
+        "then a gradient of the result, which has the result's type.")
+    .input("function", "Function whose result has floats.", any_value())
+    .output("gradient", "Function: its result is the value and the gradient.", any_value())
+    .attrs<GradientCallAttrs>()
+    .relation(infer_vjp_call)
+    .no_gradient(kWhyNoGradient)
+    .level(10)
+    .intrinsic()
+    .example(
+        "fn (%x: Tensor[(2), float32]) { let %f = fn (%y: Tensor[(2), float32]) { %y * %y }; "
+        "vjp(%f)(%x, %x) }",
+        "[1, 2]")
+    .no_data("a function");
+
 }  // namespace
 
 std::optional<GradientCallForm> gradient_call(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();
   if (callee == nullptr || call->args().size() != 1) return std::nullopt;
-  const bool with_value = callee->op() == get_op("value_and_grad");
+  const bool from_result = callee->op() == get_op("vjp");
+  const bool with_value = from_result || callee->op() == get_op("value_and_grad");
   if (!with_value && callee->op() != get_op("grad")) return std::nullopt;
   const AttrsRef attrs = call->attrs();
-  return GradientCallForm{attrs ? attrs->as<GradientCallAttrs>() : GradientCallAttrs(), with_value};
+  return GradientCallForm{attrs ? attrs->as<GradientCallAttrs>() : GradientCallAttrs(), with_value,
+                          from_result};
 }
 
 }  // namespace relay

@@ -1,4 +1,4 @@
-// Calls of `grad` and `value_and_grad`: gradients of functions as values.
+// Calls of `grad`, `value_and_grad` and `vjp`: gradients of functions as values.
 #pragma once
 
 #include <optional>
@@ -25,6 +25,7 @@ struct GradientCallAttrs {
 struct GradientCallForm {
   GradientCallAttrs attrs;
   bool with_value;
+  bool from_result;  // takes a gradient of the result after the function's parameters
 };
 /// Nothing for an expression that is no such call.
 std::optional<GradientCallForm> gradient_call(const Expr* expr);

@@ -1,6 +1,7 @@
 #include <relay/transform/batch/batch.h>
 
 #include <algorithm>
+#include <exception>
 
 #include <relay/infer/infer.h>
 #include <relay/ir/effects.h>
@@ -15,6 +16,7 @@
 #include <relay/transform/expand_ops.h>
 #include <relay/transform/fusion.h>
 #include <relay/transform/gradient/gradient.h>
+#include <relay/transform/gradient/gradient_calls.h>
 #include <relay/transform/gradient/parts.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/monomorphic.h>
@@ -142,8 +144,18 @@ FunctionRef write_lanes(const Module& whole, Module& target, const Name& own, Pr
                         const BatchForm& form, const Dim& number) {
   LaneFacts& facts = lanes.facts();
   std::unordered_map<Name, Name> names;
+  const LaneGradients* gradients = lanes.gradients();
+  auto is_gradient = [&](const Name& name) { return gradients != nullptr && gradients->has(name); };
+  // Those first, for which all other functions of the target have to be whole.
   for (const Name& name : lanes.names()) {
-    if (name == own) continue;
+    if (!is_gradient(name)) continue;
+    FunctionRef made =
+        gradients->written(name, target, facts.any(lanes.function(name)), lanes.masked(), number);
+    names[name] = target.fresh_name(name.str() + "_vmap");
+    target.add_function(names[name], std::move(made));
+  }
+  for (const Name& name : lanes.names()) {
+    if (name == own || is_gradient(name)) continue;
     names[name] = target.fresh_name(name.str() + "_vmap");
     target.add_function(names[name], make_function({}, relay::make_tuple(std::vector<ExprRef>())));
   }
@@ -185,6 +197,7 @@ FunctionRef write_lanes(const Module& whole, Module& target, const Name& own, Pr
   std::vector<TypeVarRef> type_params = entry->type_params();
   if (!number.is_int()) type_params.emplace_back(number.as_symbol());
   for (const auto& [old, made] : names) {
+    if (is_gradient(old)) continue;
     FunctionRef function = writer.global(*whole.function(old), old);
     if (!number.is_int()) {
       std::vector<TypeVarRef> more = function->type_params();
@@ -221,10 +234,12 @@ Module typed(Module module) {
   return resolve_literals(module);
 }
 
-Module prepared(const FunctionRef& function, const Module& module, const Name& own) {
+Module prepared(const FunctionRef& function, const Module& module, const Name& own,
+                LaneGradients* gradients) {
   Module whole = module;
   whole.add_function(own, function);
   infer_types_or_throw(whole);
+  if (gradients != nullptr) whole = gradients->named(std::move(whole), own);
   // Operators that others define have no form for lanes of their own, but where they say so.
   Expansion expansion;
   expansion.wanted = [](const Operator& op) { return lanes_form().find(&op) == nullptr; };
@@ -277,31 +292,88 @@ FunctionRef called_if_recursive(const FunctionRef& function, const Module& modul
   return function;
 }
 
-}  // namespace
-}  // namespace lanes
-
-FunctionRef batch(const FunctionRef& given, Module& module, const BatchForm& form) {
-  const FunctionRef function = lanes::called_if_recursive(given, module);
-  if (form.in.size() != function->params().size())
-    throw Error("the function has " + std::to_string(function->params().size()) +
-                    " parameters; in_axes has " + std::to_string(form.in.size()) + " entries",
-                function->span());
-  const Name own = module.fresh_name("batched");
-  Module whole = lanes::prepared(function, module, own);
-  if (lanes::has_places(*whole.function(own))) {
-    whole = (*create_pass("ToANormalForm", {}))(whole);
-    whole = lanes::typed(std::move(whole));
+/// The program in A-normal form, but with calls in tail position there: `let x = e; x` is `e`.
+Module in_normal_form(const Module& module) {
+  const Module normal = (*create_pass("ToANormalForm", {}))(module);
+  Module whole = normal;
+  for (const auto& entry : normal.functions()) {
+    const ExprRef made = rewrite_post_order(
+        entry.function, [](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+          const auto* let = expr->as<Let>();
+          return let != nullptr && operands[1] == let->var() ? operands[0] : ExprRef();
+        });
+    whole.update_function(entry.name, FunctionRef(made->as<Function>()));
   }
+  return typed(std::move(whole));
+}
+
+/// `gradients` is null if calls of `grad` are written out first.
+FunctionRef batched(const FunctionRef& given, Module& module, const BatchForm& form,
+                    LaneGradients* gradients) {
+  const FunctionRef function = called_if_recursive(given, module);
+  const Name own = module.fresh_name("batched");
+  Module whole = prepared(function, module, own, gradients);
+  if (has_places(*whole.function(own))) whole = in_normal_form(whole);
   const TypeVarRef name = TypeVar::make("lanes", Kind::kShapeVar);
   const Dim number = form.lanes ? Dim(*form.lanes) : Dim::symbol(name.get());
-  lanes::ProgramLanes lanes(whole, module, own, form, number);
-  const FunctionRef made = lanes::write_lanes(whole, module, own, lanes, form, number);
+  ProgramLanes lanes(whole, module, own, form, number, gradients);
+  const FunctionRef made = write_lanes(whole, module, own, lanes, form, number);
   const FunctionRef result(copy_with_fresh_vars(made)->as<Function>());
   Module all = module;
   const Name name_of_result = all.fresh_name("batched");
   all.add_function(name_of_result, result);
   infer_types_or_throw(all);
   return FunctionRef(all.function(name_of_result));
+}
+
+bool takes_gradients(const FunctionRef& function, const Module& module) {
+  Module whole = module;
+  const Name own = whole.fresh_name("batched");
+  whole.add_function(own, function);
+  for (const Name& name : functions_from(whole, own)) {
+    if (has_gradient_call(whole.function(name))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+}  // namespace lanes
+
+FunctionRef batch(const FunctionRef& function, Module& module, const BatchForm& form) {
+  if (form.in.size() != function->params().size())
+    throw Error("the function has " + std::to_string(function->params().size()) +
+                    " parameters; in_axes has " + std::to_string(form.in.size()) + " entries",
+                function->span());
+  const Module before = module;  // which a failure leaves as it is
+  auto attempt = [&](lanes::LaneGradients* gradients) {
+    try {
+      return lanes::batched(function, module, form, gradients);
+    } catch (...) {
+      module = before;
+      throw;
+    }
+  };
+  if (!lanes::takes_gradients(function, module)) return attempt(nullptr);
+  lanes::LaneGradients gradients(form);
+  if (form.keep_gradients) {
+    try {
+      return attempt(&gradients);
+    } catch (const Error&) {
+      return attempt(nullptr);
+    }
+  }
+  try {
+    return attempt(nullptr);
+  } catch (const Error&) {
+    // What lanes share in a gradient stays shared above. Here everything has lanes before it is
+    // differentiated, which works for more functions.
+    const std::exception_ptr first = std::current_exception();
+    try {
+      return attempt(&gradients);
+    } catch (const Error&) {
+      std::rethrow_exception(first);
+    }
+  }
 }
 
 }  // namespace relay

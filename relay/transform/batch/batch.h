@@ -19,6 +19,10 @@ struct BatchForm {
   std::vector<LaneAxes> in;      // for each parameter
   LaneAxes out;                  // of the result
   std::optional<int64_t> lanes;  // their number; nothing if a call decides
+  /// Gradients stay calls where that is possible, for lanes around these. Then all that they read
+  /// has lanes.
+  bool keep_gradients = false;
+  int depth = 0;  // gradients around the function, whose lanes they wait for
 };
 
 /// `function`, one of `module`'s or one that calls functions of it, for each of many lanes: tensors

@@ -62,8 +62,10 @@ namespace {
       Diagnostic::error("lanes may take different branches here, and a value of type " +
                             facts.lane_type(id)->str() + " is the same for all lanes",
                         span)
-          .help("give tensors, or let all lanes take the same branch; in place of a gradient for "
-                "each lane, take the gradient of the sum over lanes"));
+          .help(
+              "give tensors, or let all lanes take the same branch; if this is a gradient that is "
+              "written out, call `grad(@f)` in the program instead, or take the gradient of the "
+              "sum over lanes"));
 }
 
 }  // namespace

@@ -53,6 +53,21 @@ void LaneFacts::imply(Id from, Id to) {
   }
 }
 
+void LaneFacts::join_all(Id id) {
+  std::vector<Id> work{id};
+  Id first = kNone, last = kNone;  // a ring of tensors
+  while (!work.empty()) {
+    const Id one = work.back();
+    work.pop_back();
+    work.insert(work.end(), nodes_[one].parts.begin(), nodes_[one].parts.end());
+    if (!is_tensor(one)) continue;
+    if (first == kNone) first = one;
+    if (last != kNone) edge(last, one);
+    last = one;
+  }
+  if (last != kNone) edge(last, first);
+}
+
 void LaneFacts::set(Id id) {
   const Id source = make(TensorType::scalar(kBool));
   sources_.push_back(source);

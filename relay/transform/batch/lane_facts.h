@@ -34,6 +34,8 @@ class LaneFacts {
   void equate(Id a, Id b) { join(a, b, true); }
   /// All tensors of `to` have lanes if leaf `from` has.
   void imply(Id from, Id to);
+  /// All tensors in it have lanes if one has.
+  void join_all(Id id);
   /// All tensors in it have lanes.
   void set(Id id);
   void solve();

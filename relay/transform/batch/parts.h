@@ -10,6 +10,7 @@
 
 #include <relay/transform/batch/batch.h>
 #include <relay/transform/batch/lane_facts.h>
+#include <relay/transform/batch/lane_gradients.h>
 
 namespace relay::lanes {
 
@@ -32,8 +33,9 @@ bool is_simple(const Expr* root);
 /// The facts of all values of a program whose entry has lanes.
 class ProgramLanes {
  public:
+  /// `gradients` are functions whose lanes, if any, are all lanes of all that they take and give.
   ProgramLanes(const Module& whole, Module& target, const Name& own, const BatchForm& form,
-               const Dim& lanes);
+               const Dim& lanes, const LaneGradients* gradients);
 
   LaneFacts& facts() { return facts_; }
   const std::vector<Name>& names() const { return names_; }
@@ -52,6 +54,8 @@ class ProgramLanes {
   }
   /// True if functions take a mask: the lanes that want the call.
   bool masked() const { return masked_; }
+  /// Null if gradients are written out.
+  const LaneGradients* gradients() const { return gradients_; }
 
  private:
   void visit(const Expr* expr);
@@ -73,6 +77,7 @@ class ProgramLanes {
   std::vector<const If*> ifs_;
   std::vector<const RefWrite*> writes_;
   bool masked_ = false;
+  const LaneGradients* gradients_;
 };
 
 /// Writes the functions of the program for all lanes to `target`; gives that of the entry, on the

@@ -123,8 +123,11 @@ bool is_open(const Type& type) {
 }  // namespace
 
 ProgramLanes::ProgramLanes(const Module& whole, Module& target, const Name& own,
-                           const BatchForm& form, const Dim& lanes)
-    : whole_(whole), facts_(whole, target, lanes), names_(functions_from(whole, own)) {
+                           const BatchForm& form, const Dim& lanes, const LaneGradients* gradients)
+    : whole_(whole),
+      facts_(whole, target, lanes),
+      names_(functions_from(whole, own)),
+      gradients_(gradients) {
   for (const Name& name : names_) {
     const Function* function = whole.function(name);
     const auto* type = function->type()->as<FuncType>();
@@ -134,6 +137,7 @@ ProgramLanes::ProgramLanes(const Module& whole, Module& target, const Name& own,
           function->span());
     functions_[name] = facts_.make(TypeRef(type));
     if (name == own) continue;
+    if (gradients != nullptr && gradients->has(name)) facts_.join_all(functions_[name]);
     if (std::unique_ptr<Loop> loop = find_loop(*function, name)) {
       for (const Expr* choice : loop->choices) loop_choices_[choice] = loop.get();
       loops_[name] = std::move(loop);

@@ -9,6 +9,7 @@
 #include <relay/program/call_graph.h>
 #include <relay/support/error.h>
 #include <relay/transform/gradient/gradient.h>
+#include <relay/transform/gradient/gradient_calls.h>
 #include <relay/transform/literals.h>
 #include <relay/transform/pass.h>
 
@@ -99,7 +100,59 @@ RELAY_REGISTER_PASS({
 
 // ---- Calls of grad ---------------------------------------------------------------------------
 
-namespace {
+GradientForm gradient_form(const GradientCallForm& form, size_t params, size_t captured) {
+  GradientForm result;
+  result.params = form.attrs.places(params);
+  for (size_t& place : *result.params) place += captured;
+  result.single = form.attrs.single();
+  result.with_value = form.with_value;
+  result.from_result = form.from_result;
+  result.of_number = !form.from_result;
+  return result;
+}
+
+ClosedFunction closed_function(const FunctionRef& function) {
+  ClosedFunction result{{}, free_vars(function.get())};
+  std::vector<VarRef> params;
+  std::unordered_map<const Var*, ExprRef> replacement;
+  auto add = [&](const VarRef& var) {
+    params.push_back(make_var(var->name(), TypeRef(var->type()), var->span()));
+    replacement[var.get()] = params.back();
+  };
+  for (const VarRef& var : result.captured) add(var);
+  for (const VarRef& param : function->params()) add(param);
+  const FunctionRef whole = make_function(params, substitute(function->body(), replacement), {}, {},
+                                          {}, {}, function->span());
+  result.function = FunctionRef(copy_with_fresh_vars(copy_nodes(whole))->as<Function>());
+  return result;
+}
+
+ExprRef ClosedFunction::with_captured(const Name& name, const FunctionRef& of,
+                                      const GradientCallForm& form, Span span) const {
+  if (captured.empty()) return make_global_var(name, span);
+  std::vector<VarRef> params;
+  for (const VarRef& param : of->params())
+    params.push_back(make_var(param->name(), TypeRef(param->type()), param->span()));
+  if (form.from_result) params.push_back(make_var("g", TypeRef(of->body()->type()), span));
+  std::vector<ExprRef> args(captured.begin(), captured.end());
+  args.insert(args.end(), params.begin(), params.end());
+  return make_function(params, make_call(make_global_var(name), args, {}, {}, span), {}, {}, {}, {},
+                       span);
+}
+
+ExprRef gradient_source(const Expr* call, ExprRef function,
+                        const std::unordered_map<const Var*, ExprRef>& lets) {
+  while (function->is<Var>()) {
+    auto found = lets.find(function->as<Var>());
+    if (found == lets.end()) break;
+    function = found->second;
+  }
+  if (function->is<GlobalVar>() || function->is<Function>()) return function;
+  throw Error(Diagnostic::error("the function that this gradient is of is known only when the "
+                                "program runs",
+                                call->span())
+                  .help("give the name of a function, or write the function here or in a let"));
+}
 
 bool has_gradient_call(const Expr* root) {
   bool found = false;
@@ -110,12 +163,7 @@ bool has_gradient_call(const Expr* root) {
   return found;
 }
 
-[[noreturn]] void refuse_unknown(const Expr* call) {
-  throw Error(Diagnostic::error("the function that this gradient is of is known only when the "
-                                "program runs",
-                                call->span())
-                  .help("give the name of a function, or write the function here or in a let"));
-}
+namespace {
 
 class GradientCalls {
  public:
@@ -138,7 +186,6 @@ class GradientCalls {
   Name gradient_of(const Name& name, const GradientCallForm& form, const Expr* call);
   ExprRef gradient_of_literal(const FunctionRef& function, const GradientCallForm& form,
                               const Expr* call);
-  GradientForm form_of(const GradientCallForm& form, size_t params, size_t captured);
 
   Module& module_;
   const CallGraph graph_;  // of the functions given
@@ -163,31 +210,15 @@ class GradientCalls::Writer final : public Rewriter {
   ExprRef rewrite(const Expr* expr, std::span<const ExprRef> operands) override {
     const std::optional<GradientCallForm> form = gradient_call(expr);
     if (!form) return rebuild(expr, operands);
-    ExprRef function = operands[1];
-    while (function->is<Var>()) {
-      auto found = known_.find(function->as<Var>());
-      if (found == known_.end()) refuse_unknown(expr);
-      function = found->second;
-    }
+    const ExprRef function = gradient_source(expr, operands[1], known_);
     if (const auto* global = function->as<GlobalVar>())
       return make_global_var(all_.gradient_of(global->name(), *form, expr), expr->span());
-    if (!function->is<Function>()) refuse_unknown(expr);
     return all_.gradient_of_literal(FunctionRef(function->as<Function>()), *form, expr);
   }
 
   GradientCalls& all_;
   std::unordered_map<const Var*, ExprRef> known_;
 };
-
-GradientForm GradientCalls::form_of(const GradientCallForm& form, size_t params, size_t captured) {
-  GradientForm result;
-  result.params = form.attrs.places(params);
-  for (size_t& place : *result.params) place += captured;
-  result.single = form.attrs.single();
-  result.with_value = form.with_value;
-  result.of_number = true;
-  return result;
-}
 
 void GradientCalls::expand(const Name& name) {
   if (states_.count(name) != 0) return;
@@ -224,8 +255,8 @@ void GradientCalls::expand_reached(const std::vector<Name>& from, const Expr* ca
 Name GradientCalls::gradient_of(const Name& name, const GradientCallForm& form, const Expr* call) {
   if (given_.contains(name)) expand_reached({name}, call);
   const FunctionRef function(module_.function(name));
-  const GradientForm wanted = form_of(form, function->params().size(), 0);
-  std::string key(form.with_value ? "v" : "g");
+  const GradientForm wanted = gradient_form(form, function->params().size(), 0);
+  std::string key(form.from_result ? "r" : form.with_value ? "v" : "g");
   if (wanted.single) key += "s";
   for (size_t place : *wanted.params) key += "," + std::to_string(place);
   auto found = made_.find({name, key});
@@ -247,41 +278,22 @@ ExprRef GradientCalls::gradient_of_literal(const FunctionRef& function,
     return true;
   });
   expand_reached(called, call);
-  const std::vector<VarRef> captured = free_vars(function.get());
-  std::vector<VarRef> params;
-  std::unordered_map<const Var*, ExprRef> replacement;
-  for (const VarRef& var : captured) {
-    params.push_back(make_var(var->name(), TypeRef(var->type()), var->span()));
-    replacement[var.get()] = params.back();
-  }
-  std::vector<VarRef> outer;
-  for (const VarRef& param : function->params()) {
-    params.push_back(make_var(param->name(), TypeRef(param->type()), param->span()));
-    replacement[param.get()] = params.back();
-    outer.push_back(make_var(param->name(), TypeRef(param->type()), param->span()));
-  }
-  const FunctionRef whole = make_function(params, substitute(function->body(), replacement), {}, {},
-                                          {}, {}, function->span());
-  const FunctionRef closed(copy_with_fresh_vars(copy_nodes(whole))->as<Function>());
+  const ClosedFunction closed = closed_function(function);
   const FunctionRef gradient =
-      relay::gradient(closed, module_, GradientMode::kHigherOrder,
-                      form_of(form, function->params().size(), captured.size()));
+      relay::gradient(closed.function, module_, GradientMode::kHigherOrder,
+                      gradient_form(form, function->params().size(), closed.captured.size()));
   const Name own = module_.fresh_name("grad_of");
   module_.add_function(own, gradient);
   states_[own] = State::kDone;
-  if (captured.empty()) return make_global_var(own, call->span());
-  std::vector<ExprRef> args(captured.begin(), captured.end());
-  args.insert(args.end(), outer.begin(), outer.end());
-  return make_function(outer, make_call(make_global_var(own), args, {}, {}, call->span()), {}, {},
-                       {}, {}, call->span());
+  return closed.with_captured(own, function, form, call->span());
 }
 
 RELAY_REGISTER_PASS({
     {"ExpandGradients",
      0,
      {ProgramState::kTyped},
-     "Writes the functions that calls of `grad` and `value_and_grad` stand for, and calls these. "
-     "Programs are compiled and evaluated after it.",
+     "Writes the functions that calls of `grad`, `value_and_grad` and `vjp` stand for, and calls "
+     "these. Programs are compiled and evaluated after it.",
      {}},
     {},
     [](const PassInfo& info, const PassOptions&) {
