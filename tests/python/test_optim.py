@@ -148,7 +148,7 @@ def test_wrong_settings_are_refused(make, message):
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: optim.Adam((np.ones(2),)), "lr is a number or a schedule, not .* Its init and update take their type and give functions"),
+    (lambda: optim.Adam((np.ones(2),)), "lr is a number or a schedule, not .*: an optimiser holds no weights. Its init and update take them"),
     (lambda: optim.SGD("fast"), "lr is a number or a schedule, not 'fast': an optimiser holds no weights"),
     (lambda: optim.SGD(0.1, clip=1.0), "clip is clip_by_norm or clip_by_value, not 1.0"),
     (lambda: optim.schedules.cosine(0.1, 2.5), "steps is a number of updates, an integer, not 2.5"),
@@ -158,15 +158,13 @@ def test_settings_of_wrong_kinds_are_refused(make, message):
         make()
 
 
-@pytest.mark.parametrize("weights", [{"a": np.ones(2)}, (np.ones(2),), np.ones(2), relay.var("x"), "float32"])
-def test_weights_where_their_type_is_due_are_refused(weights):
+@pytest.mark.parametrize("weights", [relay.var("x"), "float32", (), [3.0]])
+def test_what_is_neither_weights_nor_their_type_is_refused(weights):
     optimizer, kind = optim.Adam(0.1), type(weights).__name__
     for name, gives in [("init", "a function from weights to the state, which you compile and call"), ("state_type", "the type of the state"),
                         ("update", "a function of weights, gradients and state, which you compile and call")]:  # fmt: skip
         with pytest.raises(TypeError, match=rf"^{name} takes the type of the weights, such as .*, not a {kind}; it gives {gives}$"):
             getattr(optimizer, name)(weights)
-    with pytest.raises(TypeError, match="^update takes the type of the weights, .* not 3 values; it gives a function of weights, gradients and state"):
-        optimizer.update(weights, weights, (0,))
     with pytest.raises(TypeError, match="^mod is an IRModule, not "):
         optimizer.init(relay.TensorType((2,)), weights)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from .._core import (
     Clause,
@@ -29,10 +29,23 @@ from ..expr import const
 from ..op.tensor import add
 from ..type_functor import TypeMutator
 
-__all__ = ["Leaf", "Trees", "is_float"]
+__all__ = ["Leaf", "Place", "Trees", "is_float"]
 
-# Builds what becomes of one tensor: the tensors at this place in each tree, its dtype, the scalars that all places share.
-Leaf = Callable[[Sequence[Expr], str, Sequence[Expr]], Expr]
+
+class Place(NamedTuple):
+    """A tensor of a tree: where it is, as `[0][1]` or, in a data type, `Dense[0]`, and its type."""
+
+    path: str
+    type: TensorType
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the tensor."""
+        return str(self.type.dtype)
+
+
+# Builds what becomes of one tensor: the tensors at this place in each tree, the place, the scalars that all places share.
+Leaf = Callable[[Sequence[Expr], Place, Sequence[Expr]], Expr]
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -59,12 +72,15 @@ def _error(text: str) -> RelayError:
 class Trees:
     """Trees of one type. `mod` defines the data types in it, and gets a function for each of them in each map.
 
+    `names` are the paths of the fields of a tuple, if they are not `[0]`, `[1]`, ….
+
     Raises RelayError for a type that is no tree of tensors: functions, references, type variables, data types that `mod` lacks.
     """
 
-    def __init__(self, type_: Type, mod: IRModule | None = None) -> None:
+    def __init__(self, type_: Type, mod: IRModule | None = None, names: Sequence[str] | None = None) -> None:
         self.type = type_
         self._mod = mod
+        self._names = names
         self._check(type_, set())
 
     def _check(self, type_: Type, seen: set[str]) -> None:
@@ -126,12 +142,14 @@ class _Walk:
         self._label = label
         self._made: dict[str, GlobalVar] = {}
 
-    def at(self, type_: Type, values: list[Expr], scalars: list[Expr]) -> Expr:
+    def at(self, type_: Type, values: list[Expr], scalars: list[Expr], path: str = "") -> Expr:
         if isinstance(type_, TensorType):
-            return self._leaf(values, type_.dtype, scalars) if is_float(type_) else self.other(values)
+            return self._leaf(values, Place(path, type_), scalars) if is_float(type_) else self.other(values)
         if isinstance(type_, TupleType):
+            names = self._trees._names if type_ is self._trees.type else None
             fields = [
-                self.at(field, [TupleGetItem(value, i) for value in values], scalars) for i, field in enumerate(type_.fields)
+                self.at(field, [TupleGetItem(value, i) for value in values], scalars, f"{path}[{i}]" if names is None else names[i])
+                for i, field in enumerate(type_.fields)
             ]
             return self.joined(fields, None)
         return self._function(type_)(*values, *scalars)
@@ -161,7 +179,7 @@ class _Walk:
         variables = [[Var(f"field{i}_{j}", t) for j, t in enumerate(types)] for i in range(len(params))]
         patterns = [PatternConstructor(constructor, [PatternVar(v) for v in row]) for row in variables]
         fields: list[Expr] = [
-            self.at(type_, [row[j] for row in variables], list(scalars)) for j, type_ in enumerate(types)
+            self.at(type_, [row[j] for row in variables], list(scalars), f"{constructor.name_hint}[{j}]") for j, type_ in enumerate(types)
         ]
         body = self.joined(fields, constructor)
         for param, pattern in reversed(list(zip(params, patterns))[1:]):

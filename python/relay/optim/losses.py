@@ -20,6 +20,7 @@ from ..op.tensor import (
 )  # fmt: skip
 from ..op.tensor import max as max_of
 from ..op.tensor import sum as sum_of
+from .schedules import _number
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "l1_loss", "mse_loss", "nll_loss"]
 
@@ -62,14 +63,24 @@ def nll_loss(log_probabilities: Expr, labels: Expr, reduction: str = "mean", ign
     return _negative_log_likelihood("nll_loss", "log_probabilities", as_expr(log_probabilities), as_expr(labels), reduction, ignore_index)
 
 
-def cross_entropy(logits: Expr, labels: Expr, reduction: str = "mean", ignore_index: int = -100) -> Expr:
-    """Cross entropy of the softmax of logits (…, classes) against labels (…), int32 or int64; labels are those of `nll_loss`."""
+def cross_entropy(
+    logits: Expr, labels: Expr, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0
+) -> Expr:  # fmt: skip
+    """Cross entropy of the softmax of logits (…, classes) against labels (…), int32 or int64; labels are those of `nll_loss`.
+
+    `label_smoothing` is the share of the probability, from 0 to 1, that all classes get alike; the label has the rest.
+    """
     logits, labels = as_expr(logits), as_expr(labels)
-    return _negative_log_likelihood("cross_entropy", "logits", logits, labels, reduction, ignore_index, nn.log_softmax(logits, -1))
+    smooth = _number("label_smoothing", label_smoothing)
+    if smooth > 1:
+        raise ValueError(f"label_smoothing is from 0 to 1, not {label_smoothing!r}")
+    likely = nn.log_softmax(logits, -1)
+    return _negative_log_likelihood("cross_entropy", "logits", logits, labels, reduction, ignore_index, likely, smooth)
 
 
 def _negative_log_likelihood(
-    loss: str, name: str, scores: Expr, labels: Expr, reduction: str, ignore_index: int, likely: Expr | None = None
+    loss: str, name: str, scores: Expr, labels: Expr, reduction: str, ignore_index: int, likely: Expr | None = None,
+    smooth: float = 0.0,
 ) -> Expr:
     _check_labels(loss, labels)
     ignored_label = const(require_int("ignore_index", ignore_index, -(2**31), 2**31 - 1), "int64")
@@ -82,6 +93,8 @@ def _negative_log_likelihood(
         places = where(less(labels, const(0, "int64")), subtract(labels, classes), labels)
         places = where(ignored, const(0, "int64"), places)
         picked = squeeze(gather(likely, -1, expand_dims(places, -1)), [-1])
+        if smooth:
+            picked = add(multiply(picked, 1 - smooth), multiply(mean(likely, -1), smooth))
         losses = where(ignored, zeros_like(picked), negative(picked))
         if reduction != "mean":
             return _reduced(losses, reduction)

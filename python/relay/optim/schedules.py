@@ -46,7 +46,7 @@ def schedule_of(rate: Any, name: str = "rate") -> Schedule:
     if callable(rate):
         return rate  # type: ignore[no-any-return]
     if not isinstance(rate, (bool, int, float)):
-        weights = ": an optimiser holds no weights. Its init and update take their type and give functions, which take the weights" if name == "lr" else ""
+        weights = ": an optimiser holds no weights. Its init and update take them" if name == "lr" else ""
         raise TypeError(f"{name} is a number or a schedule, not {shown(rate)}{weights}")
     value = _number(name, rate)
     return lambda _: _f64(value)
