@@ -190,6 +190,7 @@ NDArray array_of_numpy(nb::handle object, nb::object made) {
     refuse(object,
            why.empty() ? "it holds no numbers (NumPy makes an array of objects of it)" : why);
   }
+  if (const std::string text = unreadable_text(kind); !text.empty()) refuse(object, text);
   if (code.find_first_of("biuf") == std::string::npos && name != "bfloat16")
     refuse(object, "elements of type " + name);
   auto rank = nb::cast<size_t>(made.attr("ndim"));
@@ -280,6 +281,23 @@ nb::object numpy_array_of(nb::handle object) {
   }
 }
 
+namespace {
+constexpr const char* kUnreadable = "given away ";
+}
+
+nb::object unreadable_dtype(const std::string& text, size_t bytes) {
+  nb::list fields;
+  fields.append(nb::make_tuple(kUnreadable + text, "V" + std::to_string(bytes)));
+  return numpy().attr("dtype")(fields);
+}
+
+std::string unreadable_text(nb::handle dtype) {
+  nb::object names = dtype.attr("names");
+  if (names.is_none() || nb::len(names) != 1) return {};
+  std::string text = nb::cast<std::string>(nb::str(names[0]));
+  return text.rfind(kUnreadable, 0) == 0 ? text : std::string();
+}
+
 NDArray array_of(nb::handle object, std::optional<DType> wanted) {
   auto fit = [&](NDArray array) {
     return wanted && array.dtype() != *wanted ? array.cast(*wanted) : array;
@@ -317,8 +335,7 @@ NDArray given_array(nb::handle object) {
   // A part of it, or the same in another shape, stays a view.
   NDArray seen = wrapped_buffer(object);
   if (!seen || seen.raw() != own.raw() || seen.dtype() != own.dtype() || !seen.is_contiguous() ||
-      !std::equal(seen.shape().begin(), seen.shape().end(), own.shape().begin(),
-                  own.shape().end()))
+      !std::equal(seen.shape().begin(), seen.shape().end(), own.shape().begin(), own.shape().end()))
     return {};
   return hand_over(own);
 }

@@ -1,6 +1,8 @@
 // Compiling, running, evaluating.
+#include <map>
 #include <memory>
 
+#include <bindings/arrays.h>
 #include <bindings/bindings.h>
 #include <bindings/kernels.h>
 #include <bindings/machines.h>
@@ -59,6 +61,28 @@ class Program {
   /// True for each parameter of the first entry whose memory results may take over.
   const std::vector<bool>& donated() const { return donated_; }
 
+  /// The name of the program in errors about arguments that were given away; the entry's if empty.
+  std::string label;
+
+  /// Makes an array unreadable whose memory was given as parameter i of the first entry.
+  void take(nb::object& array, size_t i) {
+    const vm::Entry& entry = executable().entries.front();
+    const auto bytes = nb::cast<size_t>(array.attr("itemsize"));
+    nb::object& dtype = unreadable_[{i, bytes}];
+    if (!dtype.is_valid()) {
+      const std::string name = label.empty() ? "@" + entry.name : label;
+      dtype = unreadable_dtype("in a call of " + name + ", as %" + entry.params.parts[i].what +
+                                   ", which is donated: use what the call gave, or a copy from "
+                                   "before it",
+                               bytes);
+    }
+    try {
+      array.attr("dtype") = dtype;
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw;  // a NumPy that does not allow it
+    }
+  }
+
   nb::object run(const vm::Entry& entry, std::vector<Value> arguments,
                  vm::Profile* profile = nullptr, const RunLimits& limits = {}) {
     Value result = machines_->with(
@@ -70,6 +94,7 @@ class Program {
  private:
   std::shared_ptr<Machines> machines_;
   std::vector<bool> donated_;
+  std::map<std::pair<size_t, size_t>, nb::object> unreadable_;
 };
 
 std::string signature_of(const vm::Entry& entry) {
@@ -132,7 +157,10 @@ void refuse_shared_gifts(const vm::Entry& entry, std::span<const Value> values,
 
 std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
                                   const vm::Entry& entry, const nb::args& args,
-                                  const nb::kwargs& kwargs, const std::vector<bool>& donated = {}) {
+                                  const nb::kwargs& kwargs, Program* taker = nullptr) {
+  const std::vector<bool> none;
+  const std::vector<bool>& donated = taker == nullptr ? none : taker->donated();
+  std::vector<std::pair<size_t, std::vector<nb::object>>> gifts;
   const auto& params = entry.params.parts;
   auto signature = [&] { return signature_of(entry); };
   if (args.size() > params.size()) {
@@ -145,9 +173,12 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
   std::vector<Value> values(params.size());
   auto convert = [&](nb::handle object, size_t i) {
     const bool given = !donated.empty() && donated[i] && memory == Memory::kShared;
-    values[i] = named_value(object, {check, &params[i].type}, given ? Memory::kGiven : memory, [&] {
+    auto name = [&] {
       return "argument " + std::to_string(i + 1) + " of @" + entry.name + ", %" + params[i].what;
-    });
+    };
+    if (given) gifts.emplace_back(i, std::vector<nb::object>());
+    values[i] = named_value(object, {check, &params[i].type}, given ? Memory::kGiven : memory, name,
+                            given ? &gifts.back().second : nullptr);
   };
   for (size_t i = 0; i < args.size(); ++i) convert(args[i], i);
   for (auto [key, object] : kwargs) {
@@ -174,6 +205,10 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
               .c_str());
   }
   if (!donated.empty()) refuse_shared_gifts(entry, values, donated);
+  // From here on the program may write to them.
+  for (auto& [i, arrays] : gifts) {
+    for (nb::object& array : arrays) taker->take(array, i);
+  }
   return values;
 }
 
@@ -282,9 +317,9 @@ void bind_execution(nb::module_& m) {
       .def("__call__",
            [](Program& self, nb::args args, nb::kwargs kwargs) {
              const vm::Entry& entry = self.executable().entries.front();
-             return self.run(
-                 entry, bind_arguments(self.check(entry), entry, args, kwargs, self.donated()));
+             return self.run(entry, bind_arguments(self.check(entry), entry, args, kwargs, &self));
            })
+      .def_rw("_label", &Program::label)
       .def(
           "call",
           [](Program& self, const std::string& name, nb::args args, nb::kwargs kwargs) {
@@ -302,10 +337,10 @@ void bind_execution(nb::module_& m) {
             const bool first = !name;
             const vm::Entry& entry = first ? self.executable().entries.front() : self.entry(*name);
             RunLimits limits{seconds, cancel};
-            return self.run(entry,
-                            bind_arguments(self.check(entry), entry, args, kwargs,
-                                           first ? self.donated() : std::vector<bool>()),
-                            nullptr, limits);
+            return self.run(
+                entry,
+                bind_arguments(self.check(entry), entry, args, kwargs, first ? &self : nullptr),
+                nullptr, limits);
           },
           nb::arg("args"), nb::arg("named"), nb::arg("entry").none(), nb::arg("seconds"),
           nb::arg("cancel").none(),

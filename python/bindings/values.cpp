@@ -93,7 +93,8 @@ std::string_view where_from(TypeInfo::Kind kind) {
 }
 
 /// A value of anything that is one; `wanted`, if known, gives numbers and lists their dtype.
-Value value_of(nb::handle object, const KnownType& wanted, Memory memory) {
+Value value_of(nb::handle object, const KnownType& wanted, Memory memory,
+               std::vector<nb::object>* gifts) {
   RecursionScope nesting(" in an argument of a program");
   ValueObject* held = nullptr;
   if (nb::try_cast(object, held) && held != nullptr) {
@@ -108,7 +109,7 @@ Value value_of(nb::handle object, const KnownType& wanted, Memory memory) {
     for (nb::handle item : nb::iter(object)) {
       bool known = kind == TypeInfo::Kind::kTuple && fields.size() < wanted.type->fields.size();
       KnownType type = known ? wanted.part(wanted.type->fields[fields.size()]) : KnownType();
-      fields.push_back(value_of(item, type, memory));
+      fields.push_back(value_of(item, type, memory, gifts));
     }
     return Value::tuple(std::move(fields));
   }
@@ -119,7 +120,10 @@ Value value_of(nb::handle object, const KnownType& wanted, Memory memory) {
     dtype = wanted.type->dtype;
   try {
     if (memory == Memory::kGiven) {
-      if (NDArray given = given_array(object)) return Value(std::move(given));
+      if (NDArray given = given_array(object)) {
+        if (gifts != nullptr) gifts->push_back(nb::borrow(object));
+        return Value(std::move(given));
+      }
     }
     NDArray array = array_of(object, dtype);
     return Value(memory == Memory::kOwn && !plain ? array.copy() : array);
@@ -162,9 +166,9 @@ Memory memory_of_arguments(const vm::Entry& entry) {
 }
 
 Value named_value(nb::handle object, const KnownType& wanted, Memory memory,
-                  const std::function<std::string()>& name) {
+                  const std::function<std::string()>& name, std::vector<nb::object>* gifts) {
   try {
-    return value_of(object, wanted, memory);
+    return value_of(object, wanted, memory, gifts);
   } catch (const Refusal& refusal) {
     refusal.raise(name());
   }

@@ -38,9 +38,11 @@ Memory memory_of_arguments(const TypeInfo& result);
 Memory memory_of_arguments(const vm::Entry& entry);
 
 /// A value from any object that is one; `wanted`, if known, gives numbers and lists their dtype.
-/// For other objects it raises an error that begins with the name.
+/// For other objects it raises an error that begins with the name. `gifts` gets the arrays whose
+/// memory is given.
 Value named_value(nb::handle object, const KnownType& wanted, Memory memory,
-                  const std::function<std::string()>& name);
+                  const std::function<std::string()>& name,
+                  std::vector<nb::object>* gifts = nullptr);
 
 void bind_values(nb::module_& m);
 

@@ -73,7 +73,7 @@ def compile(  # noqa: A001 (the verb of the package)
     `cache`: whether kernels are looked up in, and put into, the user's cache on disk.
 
     `donate`: positions or names of parameters that callers have no use for after the call, such as weights that a step replaces. Results
-    may be written over their arrays, which then hold anything. That goes for arrays that a program of Relay gave; others are left alone.
+    may be written over their arrays, and to use these is an error then. That goes for arrays that a program of Relay gave; others are left alone.
     A call raises ValueError if another argument shares the memory of such an array.
 
     `precision`: "bf16" or "fp16" computes products and convolutions of float32 on numbers of bfloat16 or float16 (the pass

@@ -1,9 +1,12 @@
 """Arguments that are given away: results lie in their memory."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import relay
+import relay.numpy as rnp
 
 WEIGHTS = "(Tensor[(1000), float32], Tensor[(3, 4), float32])"
 FIRST = f"def @main(%n: float32) -> {WEIGHTS} {{ (ones(shape=[1000], dtype=\"float32\") * %n, zeros(shape=[3, 4], dtype=\"float32\") + %n) }}"
@@ -150,3 +153,55 @@ def test_cells_of_the_caller_keep_no_array_of_it():
     y[:] = 2
     grow(cell, y)
     assert np.all(get(cell) == 6)
+
+
+def test_an_array_that_was_given_away_says_so():
+    first, step = relay.compile(relay.parse(FIRST)), relay.compile(relay.parse(STEP), donate="p")
+    slope, old = np.zeros(1000, "float32"), first(np.float32(2))
+    new = step(old, slope)
+    message = "given away in a call of @main, as %p, which is donated: use what the call gave, or a copy from before it"
+    for use in (lambda: old[0] + 1, lambda: old[0] @ slope, lambda: old[1].mean(), lambda: slope - old[0]):
+        with pytest.raises(TypeError, match=message):
+            use()
+    for use in (lambda: float(old[1][0, 0]), lambda: np.asarray(old[1], "float64"), lambda: np.tanh(old[0])):
+        with pytest.raises((TypeError, ValueError)):
+            use()
+    for call in (step, relay.compile(relay.parse(STEP))):
+        with pytest.raises(TypeError, match=f"argument 1 of @main, %p.* ndarray: {message}"):
+            call(old, slope)
+    assert (new[0] == 2).all() and message in repr(old[0])
+
+
+def test_a_call_that_is_refused_takes_nothing():
+    first, step = relay.compile(relay.parse(FIRST)), relay.compile(relay.parse(STEP), donate="p")
+    weights = first(np.float32(2))
+    for wrong in [(weights, "text"), (weights,), (weights, np.zeros(3), 1)]:
+        with pytest.raises(TypeError):
+            step(*wrong)
+    assert (weights[0] == 2).all() and (step(weights, np.zeros(1000, "float32"))[0] == 2).all()
+
+
+def test_donated_arrays_of_functions_of_python():
+    @relay.function(donate_argnums=0)
+    def improve(p, by):
+        return {name: value - by for name, value in p.items()}
+
+    start = {"w": rnp.zeros((4,)), "b": rnp.asarray(3)}
+    made = relay.function(lambda p: {"w": p["w"] + 1, "n": p["b"] + 0, "b": p["w"].sum() + 2.5})(start)
+    last = improve(made, 1.0)
+    assert last["w"].tolist() == [0] * 4 and start["w"].tolist() == [0] * 4
+    message = r"this array was given away in a call of improve, as %p__{}, which is donated"
+    w, b, n = made["w"], made["b"], made["n"]
+    for use in (lambda: np.asarray(w), w.tolist, w.numpy, lambda: str(w), lambda: repr(w), lambda: f"{w}", w.__dlpack__,
+                lambda: copy.deepcopy(w)):  # fmt: skip
+        with pytest.raises(RuntimeError, match=message.format("w")):
+            use()
+    for use in (lambda: float(b), b.item, lambda: bool(b)):
+        with pytest.raises(RuntimeError, match=message.format("b")):
+            use()
+    with pytest.raises(RuntimeError, match=message.format("n")):
+        range(n)
+    for use in (lambda: w + 1, lambda: np.sin(w), lambda: relay.grad(lambda v: v.sum())(w), lambda: improve(made, 1.0), lambda: relay.function(lambda v: v)(w)):
+        with pytest.raises(TypeError, match="given away in a call of improve, as %p__"):
+            use()
+    assert w.shape == (4,) and w.dtype == "float32"

@@ -206,6 +206,8 @@ class Array(BaseArray):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self._data.astype("float32").numpy() if isinstance(self._data, NDArray) else self._data
+        if array.dtype.names is not None:  # elements are numbers, but where the memory was donated
+            raise RuntimeError(f"this array was {array.dtype.names[0]}")
         if copy is False and dtype is not None and array.dtype != np.dtype(dtype):
             raise ValueError(f"an array of {self.dtype} is no array of {dtype} without a copy")
         if dtype is not None and array.dtype != np.dtype(dtype):
@@ -224,6 +226,7 @@ class Array(BaseArray):
         options = {name: value for name, value in given.items() if value is not None}
         if isinstance(self._data, NDArray):
             return self._data.__dlpack__(**options)
+        self.__array__()  # which refuses an array that was given away
         if "max_version" not in options and not self._data.flags.writeable:
             return self._data.copy().__dlpack__(**options)
         return (self._data if _numpy_exports(self._data) else NDArray(self._data)).__dlpack__(**options)
@@ -233,7 +236,7 @@ class Array(BaseArray):
 
     def item(self) -> Any:
         """The only element as a number of Python."""
-        return self._data.item()
+        return self._data.item() if isinstance(self._data, NDArray) else self.__array__().item()
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python's numbers."""
@@ -251,7 +254,7 @@ class Array(BaseArray):
         if self.size != 1 or self.shape:
             if self.size != 1:
                 raise TypeError(f"an array of {self.size} elements is no {what}: use .all(), .any() or an element")
-        return self._data.item()
+        return self.item()
 
     def __bool__(self) -> bool:
         return bool(self._number("truth value"))
@@ -268,7 +271,7 @@ class Array(BaseArray):
     def __index__(self) -> int:
         if self.dtype.kind not in ("int", "uint") or self.shape:
             raise TypeError(f"only an array of integers of rank 0 is an index, not one of {self.dtype}{list(self.shape)}")
-        return int(self._data.item())
+        return int(self.item())
 
     def __repr__(self) -> str:
         text = np.array2string(self.__array__(), separator=", ", prefix="Array(")
@@ -281,6 +284,7 @@ class Array(BaseArray):
         return format(self.item(), form) if form and self.size == 1 else format(str(self), form)
 
     def __reduce__(self) -> Any:
+        self.__array__()
         return Array, (self._data, self.weak)
 
 

@@ -233,6 +233,8 @@ class TracedFunction:
             if self._donated:
                 options["donate"] = self._donations(leaves, paths, order)
             compiled = Compiled(traced, options)
+            if self._donated:
+                compiled.program._label = self._fn.__name__
             self._kept[key] = compiled
             while len(self._kept) > self._most:
                 gone = self._kept.popitem(last=False)[1]
