@@ -5,13 +5,23 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Sequence
 
-from .._core import Expr, RelayError
+from .._core import Expr, IRModule, RelayError
 from ..expr import TupleWrapper, as_expr
 
-__all__ = ["array_classes", "over_arrays"]
+__all__ = ["array_classes", "current_module", "over_arrays"]
 
 # The class of arrays, once there is one: importing the package does not import NumPy.
 array_classes: list[type] = []
+
+
+def current_module() -> IRModule:
+    """The module of the function that is traced; an empty one outside of any."""
+    if not array_classes:
+        return IRModule()
+    from ..functions.trace import current
+
+    trace = current()
+    return IRModule() if trace is None else trace.module
 
 
 def _found(values: Any, classes: Any) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from .._core import Constant, Expr, TupleGetItem, call_op
-from ..expr import TupleWrapper
-from ._arrays import over_arrays
-from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, pad_tuple, plain, sizes
+from .. import _core
+from .._core import Constant, Expr, TensorType, TupleGetItem, call_op
+from ..expr import TupleWrapper, as_expr, const
+from . import tensor as _tensor
+from ._arrays import current_module, over_arrays
+from ._common import DTypeLike, ExprLike, as_const, is_expr, number_of, pad_tuple, plain, sizes, static_list
 from .generated import nn as _generated
 from .generated.nn import *  # noqa: F403
 
@@ -41,9 +43,29 @@ def dropout_raw(data: ExprLike, rate: float = 0.5) -> Expr:
     return call_op("nn.dropout", data, rate=rate)
 
 
-def dropout(data: ExprLike, rate: float = 0.5) -> TupleGetItem:
-    """In training, random elements set to 0 and the rest scaled up; here, at inference, the data."""
-    return TupleWrapper(dropout_raw(data, rate), 2)[0]
+def dropout(data: ExprLike, rate: float = 0.5, key: ExprLike | None = None) -> Expr:
+    """Elements set to 0 with the probability `rate`, and the others divided by 1 - `rate`: by a key, which is used up. Without one, the data.
+
+    Args:
+        data: Tensor of floats; its extents are known if a key is given.
+        rate: The probability, from 0 to 1.
+        key: A key of `relay.random`, in training. The same key drops the same elements; gradients go to those that stay.
+    """
+    if key is None:
+        return TupleWrapper(dropout_raw(data, rate), 2)[0]
+    chance = number_of(rate)
+    if isinstance(chance, bool) or not isinstance(chance, (int, float)) or not 0 <= chance <= 1:
+        raise ValueError(f"dropout: rate is a number from 0 to 1, not {rate!r}")
+    tensor = as_expr(data)
+    kind = _core.infer_expr_type(tensor, current_module())
+    extents = static_list(kind.shape) if isinstance(kind, TensorType) else None
+    if extents is None or kind.dtype not in ("float16", "bfloat16", "float32", "float64"):
+        raise ValueError(f"dropout by a key is of a tensor of floats of known extents, not of {kind}")
+    if chance == 1:
+        return _tensor.zeros_like(tensor)
+    drawn = TupleGetItem(call_op("random.uniform", key, *(const(bound, "float32") for bound in (0, 1)), out_shape=extents, out_dtype="float32"), 1)
+    kept = _tensor.less(drawn, const(1 - chance, "float32"))
+    return _tensor.where(kept, _tensor.multiply(tensor, const(1 / (1 - chance), kind.dtype)), _tensor.zeros_like(tensor))
 
 
 def _scaled(name: str, data: ExprLike, scales: dict[str, Any], **attrs: Any) -> Expr:
