@@ -57,6 +57,16 @@ def test_integers_stay_and_states_have_the_weights_form():
     np.testing.assert_allclose(params["layer"]["b"], 0.9, rtol=1e-6)
 
 
+def test_numbers_of_python_are_weights():
+    optimizer = optim.SGD(0.1, momentum=0.5)
+    params, state = {"scale": 3.0, "w": np.ones(2, "float32")}, optimizer.init({"scale": 3.0, "w": np.ones(2, "float32")})
+    assert state[1]["scale"].dtype == "float32"
+    for _ in range(2):
+        params, state = optimizer.update(params, relay.grad(lambda p: p["scale"] * p["w"].sum())(params), state)
+    assert params["scale"].dtype == "float32" and float(params["scale"]) < 3
+    assert float(optim.SGD(0.5).update(3.0, 1.0, optim.SGD(0.5).init(3.0))[0]) == 2.5
+
+
 def test_groups_have_their_own_decay_and_rate():
     seen = []
 

@@ -12,11 +12,11 @@ __all__ = ["OverArrays", "is_weights"]
 
 
 def _is_leaf(value: Any) -> bool:
-    return isinstance(value, tuple(array_classes)) or hasattr(type(value), "__array__") or hasattr(type(value), "__dlpack__")
+    return isinstance(value, (*array_classes, float)) or hasattr(type(value), "__array__") or hasattr(type(value), "__dlpack__")
 
 
 def is_weights(value: Any) -> bool:
-    """True for an array, and for a tree that holds one."""
+    """True for an array or a number of Python that is a float, and for a tree that holds one."""
     from ..functions import tree
 
     if isinstance(value, (Type, Expr, str)) or value is None:
@@ -97,11 +97,13 @@ class _Weights:
 
 def _array(leaf: Any, path: str) -> Any:
     from ..functions.array import is_array, is_scalar
-    from ..numpy._common import lift
+    from ..functions.dtypes import default_of
+    from ..numpy._common import cast, lift
 
     if not is_array(leaf) and not is_scalar(leaf):
         raise TypeError(f"{path} is no array but {leaf!r:.80}")
-    return lift(leaf)
+    array = lift(leaf)
+    return cast(array, default_of(array.dtype.kind)) if array.weak else array  # a number of Python
 
 
 def _tuple(arrays: Sequence[Any]) -> Expr:
