@@ -93,8 +93,8 @@ class _Program:
             # Left as a call: lanes that part in a loop have to be there before the gradient is written out.
             from ..op import tensor
 
-            expr = Call(tensor.vjp(self.function(False), list(range(count))), [*self.inputs_of(), given])
-            expr = self.outer.once(expr)
+            called = Call(tensor.vjp(self.function(False), list(range(count))), [*self.inputs_of(), given])
+            expr = self.outer.once(called)
             return expr, type_of(self.outer, expr)
         made = _derived(self, self.function(False), params=list(range(count)), from_result=True, single=False, with_value=True)
         return self.inline(made, [given])

@@ -234,7 +234,7 @@ class TracedFunction:
                 options["donate"] = self._donations(leaves, paths, order)
             compiled = Compiled(traced, options)
             if self._donated:
-                compiled.program._label = self._fn.__name__
+                setattr(compiled.program, "_label", self._fn.__name__)  # what errors call the program
             self._kept[key] = compiled
             while len(self._kept) > self._most:
                 gone = self._kept.popitem(last=False)[1]

@@ -59,7 +59,7 @@ def dropout(data: ExprLike, rate: float = 0.5, key: ExprLike | None = None) -> E
     tensor = as_expr(data)
     kind = _core.infer_expr_type(tensor, current_module())
     extents = static_list(kind.shape) if isinstance(kind, TensorType) else None
-    if extents is None or kind.dtype not in ("float16", "bfloat16", "float32", "float64"):
+    if not isinstance(kind, TensorType) or extents is None or kind.dtype not in ("float16", "bfloat16", "float32", "float64"):
         raise ValueError(f"dropout by a key is of a tensor of floats of known extents, not of {kind}")
     if chance == 1:
         return _tensor.zeros_like(tensor)

@@ -352,6 +352,12 @@ RELAY_OP("vjp")
 
 }  // namespace
 
+ExprRef make_gradient_call(const ExprRef& function, const GradientCallForm& form) {
+  const char* name = form.from_result ? "vjp" : form.with_value ? "value_and_grad" : "grad";
+  const ExprRef args[] = {function};
+  return make_call(make_op(get_op(name)), args, Attrs::make(form.attrs));
+}
+
 std::optional<GradientCallForm> gradient_call(const Expr* expr) {
   const auto* call = expr->as<Call>();
   const auto* callee = call == nullptr ? nullptr : call->callee()->as<Op>();

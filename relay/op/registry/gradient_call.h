@@ -29,5 +29,7 @@ struct GradientCallForm {
 };
 /// Nothing for an expression that is no such call.
 std::optional<GradientCallForm> gradient_call(const Expr* expr);
+/// The call of that form.
+ExprRef make_gradient_call(const ExprRef& function, const GradientCallForm& form);
 
 }  // namespace relay

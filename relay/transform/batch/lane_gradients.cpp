@@ -4,7 +4,6 @@
 
 #include <relay/infer/infer.h>
 #include <relay/ir/rewrite.h>
-#include <relay/op/op.h>
 #include <relay/support/error.h>
 #include <relay/transform/batch/lane_writer.h>
 #include <relay/transform/batch/parts.h>
@@ -120,16 +119,15 @@ FunctionRef LaneGradients::derived(const FunctionRef& function, const GradientFo
     return gradient(function, module, GradientMode::kHigherOrder, form);
   AttrValue::List places;
   for (size_t place : *form.params) places.emplace_back(static_cast<int64_t>(place));
-  GradientCallAttrs attrs;
-  attrs.argnums = form.single ? places[0] : AttrValue(std::move(places));
+  GradientCallForm call{{}, true, true};
+  call.attrs.argnums = form.single ? places[0] : AttrValue(std::move(places));
   const FunctionRef inner(copy_with_fresh_vars(function)->as<Function>());
   std::vector<VarRef> params;
   for (const VarRef& param : function->params())
     params.push_back(make_var(param->name(), TypeRef(param->type())));
   params.push_back(make_var("g", TypeRef(function->body()->type())));
   const std::vector<ExprRef> args(params.begin(), params.end());
-  const ExprRef of[] = {inner};
-  const ExprRef callee = make_call(make_op(get_op("vjp")), of, Attrs::make(attrs));
+  const ExprRef callee = make_gradient_call(inner, call);
   return make_function(params, make_call(callee, args), {}, {}, {}, {}, function->span());
 }
 
