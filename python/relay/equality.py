@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from . import _core
@@ -170,14 +171,35 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
         raise ValueError(f"these are not structurally equal:\n{difference}")
 
 
+def _digest(*parts: Any) -> int:
+    """A number of 63 bits that says the parts, in every process the same."""
+    made = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
+        made.update(len(data).to_bytes(8, "little") + data)
+    return int.from_bytes(made.digest(), "little") >> 1
+
+
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A number that is the same for structurally equal programs, in every process. Raises TypeError for other objects."""
+    """A number that is the same for structurally equal programs, and lists and dictionaries of such, in every process. Raises TypeError for
+    other objects."""
     if isinstance(node, TupleWrapper):
         node = node.astuple()
     if isinstance(node, Expr):
         return _core.expr_hash(node, map_free_vars)
     if isinstance(node, IRModule):
         return _core.module_hash(node, map_free_vars)
-    if isinstance(node, (Type, *plain_classes)):
+    if isinstance(node, (list, tuple)):
+        return _digest("list", *(structural_hash(item, map_free_vars) for item in node))
+    if isinstance(node, dict):
+        pairs = sorted((structural_hash(key), structural_hash(value, map_free_vars)) for key, value in node.items())
+        return _digest("dict", *(number for pair in pairs for number in pair))
+    if isinstance(node, Attrs):
+        return _digest(node.type_key, structural_hash(dict(node.items()), map_free_vars))
+    if isinstance(node, NDArray):
+        return _digest(node.dtype, *node.shape, node.numpy().tobytes())
+    if isinstance(node, (str, bytes, type(None))):
+        return _digest(type(None).__name__ if node is None else "text", node)
+    if isinstance(node, (Type, _core.Dim, bool, int, float, *plain_classes)):
         return hash(node)
     raise TypeError(f"{type(node).__name__} is not part of a program")

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from relay import RelayError
+
 
 class UnknownNameError(KeyError, ValueError):
     """A container has nothing of a name."""
 
     __str__ = ValueError.__str__
+
+
+class UnknownAttributeError(KeyError, AttributeError):
+    """Attributes have none of a name."""
+
+    __str__ = AttributeError.__str__
+
+
+class UnknownFunctionError(RelayError, KeyError):
+    """A compiled program has no function of a name."""
+
+    __str__ = RelayError.__str__
 
 
 class UnknownInputError(ValueError, RuntimeError):

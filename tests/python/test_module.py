@@ -94,6 +94,23 @@ def test_structural_equality():
     assert relay.structural_equal([x, {"a": 1}], [x, {"a": 1}]) and not relay.structural_equal([x], [x, x])
     with pytest.raises(TypeError, match="not part of a program"):
         relay.structural_equal(x, object())
+    with pytest.raises(TypeError, match="not part of a program"):
+        relay.structural_hash(object())
+
+
+def test_hash_of_containers():
+    def parts():
+        fields = relay.Function([], relay.const(1)).with_attr({"a": 1, "b": [1, "x"]}).attrs
+        return [1, 2.5, "text", None, [1, 2], [2, 1], {"a": 1, "b": [2]}, {"a": [2], "b": 1}, relay.const(np.arange(3)).data,
+                relay.const(np.arange(4)).data, fields, relay.TensorType((2, 3)), relay.Function([], relay.const(1))]  # fmt: skip
+
+    one, two = parts(), parts()
+    assert [relay.structural_hash(part) for part in one] == [relay.structural_hash(part) for part in two]
+    assert len({relay.structural_hash(part) for part in one}) == len(one)
+    assert relay.structural_hash({"a": 1, "b": 2}) == relay.structural_hash({"b": 2, "a": 1})
+    assert relay.structural_hash(one) == relay.structural_hash(tuple(two)) and relay.structural_equal(one[:-1], tuple(two[:-1]))
+    # The same in every process, whatever Python's seed for hashes of texts is.
+    assert relay.structural_hash("text") == 7888950630063828382
 
 
 def test_free_variables_stand_for_one_another():

@@ -1,4 +1,4 @@
-"""`tvm.contrib`: graph executor and small helpers; vendors' libraries are out of scope."""
+"""`tvm.contrib`: the graph executor, folders, archives and compilers; vendors' libraries are out of scope."""
 
 from __future__ import annotations
 

@@ -85,6 +85,17 @@ class FileLock:
         self.release()
 
 
+def is_source_path(path: str) -> bool:
+    """True for what names a file, which is there or could be, and is not the text of one: a line whose end is one of a file's name."""
+    suffix = os.path.splitext(path)[1]
+    return "\n" not in path and (os.path.exists(path) or len(suffix) > 1 and not any(letter.isspace() for letter in suffix))
+
+
+def which(exec_name: str) -> str | None:
+    """The path of a command, if it can be found."""
+    return shutil.which(exec_name)
+
+
 def filelock(path: Any) -> FileLock:
     """The lock of a file, which is had from here on until `release`, or until a ``with`` of it ends."""
     return FileLock(path)

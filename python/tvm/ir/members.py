@@ -15,6 +15,7 @@ from relay import Attrs, Dim, Expr, Function, IRModule, NDArray, Type, Value, _c
 from relay.expr import annotated_text
 
 from .._absent import missing_property
+from .._errors import UnknownAttributeError
 from ..runtime.object import make_objects
 from .type_args import type_args, written_type_args
 
@@ -261,9 +262,13 @@ def _plain_astext(self: Any, show_meta_data: bool = True, annotate: Any = None) 
     return _versioned(str(self))
 
 
+def _no_attribute(self: Attrs, key: Any) -> str:
+    return f"the attributes have no {key!r}: they have {', '.join(self.keys()) or 'none'}"
+
+
 def _attr(self: Attrs, key: str) -> Any:
     if key not in self.keys():
-        raise AttributeError(f"the attributes have no {key!r}: they have {', '.join(self.keys()) or 'none'}")
+        raise AttributeError(_no_attribute(self, key))
     return self[key]
 
 
@@ -299,9 +304,20 @@ def _with_nodes(find: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(find)
     def found(self: Attrs, key: str, *args: Any, **kwargs: Any) -> Any:
-        return _as_node(key, find(self, key, *args, **kwargs))
+        try:
+            return _as_node(key, find(self, key, *args, **kwargs))
+        except KeyError:
+            raise UnknownAttributeError(_no_attribute(self, key)) from None
 
     return found
+
+
+def _known_type(self: Expr) -> Type | None:
+    """The type, if it is known."""
+    try:
+        return self.checked_type
+    except ValueError:
+        return None
 
 
 _raw_items = Attrs.items
@@ -337,6 +353,11 @@ def _show(self: Any, *args: Any, **kwargs: Any) -> None:
 def _pass_facts(self: _relay.transform.PassInfo) -> str:
     """The facts in TVM's words, which instruments print."""
     return f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{', '.join(self.required)}]"
+
+
+def _by_name_of(find: Callable[[IRModule], Any], mod: IRModule) -> dict[str, Any]:
+    """Variables of a module by their names."""
+    return {variable.name_hint: variable for variable in find(mod)}
 
 
 def _name_of_extent(self: Dim) -> str:
@@ -404,6 +425,9 @@ def install() -> None:
     devices = "devices of expressions: on_device says where something runs, and PlanDevices plans by it"
     setattr(Expr, "virtual_device", missing_property("virtual_device of an expression", devices))
     setattr(Expr, "virtual_device_", property(_no_device))
+    setattr(Expr, "_checked_type_", property(_known_type))
+    for name, find in {"global_var_map_": _relay.IRModule.get_global_vars, "global_type_var_map_": _relay.IRModule.get_global_type_vars}.items():
+        setattr(_relay.IRModule, name, property(functools.partial(_by_name_of, find)))
     setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
     # A module without functions is no less a module: scripts ask `if mod`.
     setattr(_relay.IRModule, "__bool__", lambda self: True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import relay as _relay
 from relay import _core, transform as _passes
@@ -86,7 +86,9 @@ class PassContext(_passes.PassContext):
         return {**super().config, **self._elsewhere}
 
     def __exit__(self, *exc: Any) -> None:
-        _leave_override(self)
+        left = _leave_override(self)
+        if left is not None and left.owner is self and left.ended:
+            return
         super().__exit__(*exc)
         _forget_times(self)
 
@@ -131,7 +133,17 @@ def _over_modules(run: Callable[..., Any], *facts: Any) -> Pass:
 
 _TYPES = {"int": "IntImm", "bool": "IntImm", "float": "FloatImm", "str": "runtime.String"}
 
-# Overrides by `override_instruments` in this thread: contexts, and those that stand in for them with other instruments.
+class _Override(NamedTuple):
+    """What `override_instruments` did to a context: another one with other instruments stands in for it."""
+
+    owner: _passes.PassContext
+    # None where its instruments refused to begin.
+    stand_in: _passes.PassContext | None
+    # True if the instruments of the owner ended already; the context outside of any never ends.
+    ended: bool
+
+
+# Those that are in force in this thread.
 _overrides = threading.local()
 
 
@@ -143,27 +155,36 @@ def _forget_times(context: _passes.PassContext) -> None:
             forget()
 
 
-def _leave_override(context: _passes.PassContext) -> _passes.PassContext:
-    """Ends the stand-in of a context, or that it is; gives the context itself."""
-    stack: list[tuple[_passes.PassContext, _passes.PassContext]] = getattr(_overrides, "stack", [])
-    if stack and (stack[-1][0] is context or stack[-1][1] is context):
-        owner, stand_in = stack.pop()
-        _passes.PassContext.__exit__(stand_in, None, None, None)
-        _forget_times(stand_in)
-        return owner
-    return context
+def _leave_override(context: _passes.PassContext) -> _Override | None:
+    """Ends what stands in for a context, or is it; gives what was in force."""
+    stack: list[_Override] = getattr(_overrides, "stack", [])
+    if not stack or all(context is not each for each in stack[-1][:2]):
+        return None
+    left = stack.pop()
+    if left.stand_in is not None:
+        _passes.PassContext.__exit__(left.stand_in, None, None, None)
+        _forget_times(left.stand_in)
+    return left
 
 
 def _override_instruments(self: _passes.PassContext, instruments: Sequence[Any] | None) -> None:
-    """Other instruments for the passes that follow under this context, which is in force; None or an empty list: no instruments."""
-    owner = _leave_override(self)
-    if not instruments and not owner.instruments:
+    """Other instruments for the passes that follow under this context, which is in force; None or an empty list: no instruments. Those that
+    it had end, and the others begin."""
+    given = list(instruments or ())
+    left = _leave_override(self)
+    owner, ended = (self, False) if left is None else (left.owner, left.ended)
+    if not ended and not given and not owner.instruments:
         return
-    stand_in = PassContext(owner.opt_level, owner.required_pass, owner.disabled_pass, list(instruments or ()), owner.config)
-    stand_in.__enter__()
+    if not ended and isinstance(owner, PassContext) and owner._base is None:
+        _passes.PassContext.__exit__(owner, None, None, None)
+        _forget_times(owner)
+        ended = True
     if not hasattr(_overrides, "stack"):
         _overrides.stack = []
-    _overrides.stack.append((owner, stand_in))
+    _overrides.stack.append(_Override(owner, None, ended))
+    stand_in = PassContext(owner.opt_level, owner.required_pass, owner.disabled_pass, given, owner.config)
+    stand_in.__enter__()
+    _overrides.stack[-1] = _Override(owner, stand_in, ended)
 
 
 # The context that is in force outside of any is none of the class above.

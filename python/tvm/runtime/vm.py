@@ -7,6 +7,7 @@ from typing import Any
 import relay as _relay
 
 from .._absent import missing_method, missing_property
+from .._errors import UnknownFunctionError
 from .module import BenchmarkResult, Module, measure
 from .ndarray import require_cpu
 
@@ -122,10 +123,17 @@ class VirtualMachine:
         at = names.index(key) if isinstance(key, str) else int(key)
         self._inputs.setdefault(func_name, [None] * len(names))[at] = value
 
+    def _require(self, func_name: str) -> None:
+        """Raises UnknownFunctionError, which is a TVMError, for what is no function of the program."""
+        known = self._exec.globals
+        if func_name not in known:
+            raise UnknownFunctionError(f"the program has no function {func_name}; it has {', '.join(known)}")
+
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a function. Raises RelayError for arguments that do not fit."""
+        """Calls a function. Raises RelayError for one that is none, and for arguments that do not fit."""
         from ..relay.backend.values import from_program, to_program
 
+        self._require(func_name)
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
         mod = self._exec._source
         signature: Any = _relay._core.function_signature(mod, func_name) if func_name in mod else None
@@ -167,6 +175,7 @@ class VirtualMachine:
     ) -> BenchmarkResult:  # fmt: skip
         """Seconds of one call, `repeat` means of `number` calls each."""
         require_cpu(device, "a measurement")
+        self._require(func_name)
         given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
         return measure(lambda: self._exec.program.call(func_name, *given), number, repeat)
 

@@ -178,7 +178,7 @@ def xfail_parameterizations(*xfail_params: Any, reason: Any, **kwargs: Any) -> A
 def check_numerical_grads(
     function: Callable[..., Any], input_values: Any, grad_values: Any, function_value: Any = None, delta: float = 1e-3, atol: float = 1e-2, rtol: float = 0.1
 ) -> None:
-    """Raises ValueError where gradients are not those that differences of values give.
+    """Raises AssertionError where gradients are not those that differences of values give.
 
     `function` takes arrays, by position or by name as `input_values` is a list or a dictionary, and gives a number.
     """
@@ -202,7 +202,7 @@ def check_numerical_grads(
         if not np.allclose(found, gradient, atol=atol * max(1.0, float(np.abs(found).mean())), rtol=rtol):
             which = names[number] if names is not None else number
             worst = float(np.abs(found - gradient).max())
-            raise ValueError(f"the gradient of input {which} is off by up to {worst:.3g} from what differences of values give")
+            raise AssertionError(f"the gradient of input {which} is off by up to {worst:.3g} from what differences of values give")
 
 
 class CompareBeforeAfter:

@@ -107,3 +107,13 @@ def test_all_that_tvm_has_as_objects_is_one():
                   tvm.runtime.convert({"a": 1}), relay.dataflow_pattern.wildcard(), tvm.runtime.container.ADT(0, []), tvm.tir.const(1.5)):  # fmt: skip
         assert thing.same_as(thing) and not thing.same_as(object()) and isinstance(thing, tvm.Object), thing
     assert not isinstance(3, tvm.Object)
+
+
+def test_functions_that_a_machine_has_not(lib):
+    x = relay.var("x", shape=(2, 3))
+    machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm"), tvm.cpu())
+    for wrong in (tvm.TVMError, KeyError):
+        with pytest.raises(wrong, match="the program has no function nope; it has main"):
+            machine.invoke("nope", filled(1))
+    with pytest.raises(tvm.TVMError, match="no function nope"):
+        machine.benchmark(tvm.cpu(), filled(1), func_name="nope")

@@ -263,7 +263,7 @@ def test_profiles():
     again = Report.from_json(report.json())
     assert again.json() == report.json() and again.calls[0]["Percent"].percent == report.calls[0]["Percent"]
     assert Report.from_json(json.dumps({"calls": [{"Count": 2}], "device_metrics": {}, "configuration": {}})).calls == [{"Count": 2}]
-    assert len(module.run_individual(2)) == len(report.calls) and module.run_individual_node(0, number=2).mean >= 0
+    assert len(module.run_individual(2)) == len(report.calls) and min(module.run_individual(2)) >= 0 and module.run_individual_node(0, number=2).mean >= 0
     with pytest.raises(IndexError, match="kernel 9 of a program"):
         module.run_individual_node(9)
     with pytest.raises(ValueError, match="the graph has no node 'n'"):
@@ -325,3 +325,48 @@ def test_instruments_are_replaced():
     tvm.transform.PassContext.current().override_instruments([])
     relay.transform.InferType()(mod)
     assert names[-1] == "FoldConstant" and not tvm.transform.PassContext.current().instruments
+
+
+def test_instruments_end_where_others_begin():
+    events = []
+
+    class Noted(tvm.ir.instrument.PassInstrument):
+        def __init__(self, name, wrong=False):
+            super().__init__()
+            self.label, self.wrong = name, wrong
+
+        def enter_pass_ctx(self):
+            events.append(f"{self.label} begins")
+            if self.wrong:
+                raise RuntimeError("not today")
+
+        def exit_pass_ctx(self):
+            events.append(f"{self.label} ends")
+
+    with tvm.transform.PassContext(instruments=[Noted("A")]) as ctx:
+        ctx.override_instruments([Noted("B")])
+        assert events == ["A begins", "A ends", "B begins"]
+        tvm.transform.PassContext.current().override_instruments([Noted("C")])
+        assert events[3:] == ["B ends", "C begins"]
+        ctx.override_instruments(None)
+        assert events[5:] == ["C ends"]
+        ctx.override_instruments([Noted("D")])
+    assert events[6:] == ["D begins", "D ends"]
+    assert not tvm.transform.PassContext.current().instruments
+    events.clear()
+    with tvm.transform.PassContext(instruments=[Noted("A")]) as ctx:
+        with pytest.raises(RuntimeError, match="not today"):
+            ctx.override_instruments([Noted("B", wrong=True)])
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.const(1.0)))
+    assert events == ["A begins", "A ends", "B begins"]
+
+
+def test_kernels_of_one_name_are_timed_apart():
+    from tvm.contrib.debugger import debug_executor
+
+    x, w, v = relay.var("x", shape=(4, 4)), relay.var("w", shape=(4, 4)), relay.var("v", shape=(8, 4))
+    mod = tvm.IRModule.from_expr(relay.Function([x, w, v], relay.nn.relu(relay.nn.dense(relay.nn.relu(relay.nn.dense(x, w)), v))))
+    lib = relay.build(mod, "llvm")
+    module = debug_executor.create(lib.get_graph_json(), lib.get_lib(), tvm.cpu())
+    module.set_input(x=rand(4, 4), w=rand(4, 4), v=rand(8, 4))
+    assert len(module.run_individual(2)) == len(module.profile().calls) == 2

@@ -435,3 +435,25 @@ def test_devices_and_builds_are_no_objects():
     lib = relay.build(tvm.IRModule.from_expr(relay.Function([], relay.const(1.0))), "llvm")
     assert not isinstance(lib, tvm.runtime.Object) and not isinstance(tvm.cpu(), tvm.runtime.Object)
     assert isinstance(tvm.target.Target("llvm"), tvm.runtime.Object) and isinstance(lib.ir_mod, tvm.runtime.Object)
+
+
+def test_attributes_that_are_not_there():
+    attrs = relay.nn.leaky_relu(relay.var("x", shape=(2,)), 0.5).attrs
+    for wrong in (AttributeError, KeyError):
+        with pytest.raises(wrong, match="the attributes have no 'beta': they have alpha"):
+            attrs["beta"]
+    assert attrs.get("beta") is None and attrs.get("beta", 3) == 3 and "alpha" in attrs.keys()
+    assert not hasattr(attrs, "beta")
+
+
+def test_fields_of_nodes():
+    x = relay.var("x", shape=(2,))
+    call = relay.nn.relu(x)
+    assert call._checked_type_ is None
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
+    assert mod["main"].body._checked_type_ == relay.TensorType((2,))
+    assert mod.global_var_map_["main"].name_hint == "main"
+    lists = tvm.IRModule()
+    tvm.relay.prelude.Prelude(lists)
+    assert lists.global_type_var_map_["List"].name_hint == "List"
+    assert tvm.ir.structural_hash(tvm.runtime.convert([1, {"a": x}])) == tvm.ir.structural_hash(tvm.runtime.convert([1, {"a": x}]))

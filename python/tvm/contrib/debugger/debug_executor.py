@@ -89,12 +89,9 @@ class GraphModuleDebug(GraphModule):
         self, number: int, repeat: int = 1, min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
         repeats_to_cooldown: int = 1,
     ) -> list[float]:  # fmt: skip
-        """Milliseconds of each kernel: the mean of `number` runs of the whole program."""
-        totals: dict[str, float] = {}
-        for _ in range(max(1, number)):
-            for row in self._program.profile(*self._inputs):
-                totals[row["name"]] = totals.get(row["name"], 0.0) + row["seconds"] * 1000
-        return [total / max(1, number) for total in totals.values()]
+        """Milliseconds of each kernel, in the order in which they run: the mean of `number` runs of the whole program."""
+        runs = [[row["seconds"] for row in self._program.profile(*self._inputs)] for _ in range(max(1, number))]
+        return [1000 * sum(seconds) / len(runs) for seconds in zip(*runs)]
 
     def run_individual_node(
         self, index: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100,
