@@ -395,10 +395,10 @@ ExprRef register_from_python(const std::string& name, const std::string& doc,
   return make_op(op);
 }
 
-/// All but the definition of an operator that a script declares bit by bit.
+/// An operator that a script declares bit by bit; without a compute function its definition stays.
 void amend_from_python(nb::handle which, const std::string& doc, const std::vector<Spec>& inputs,
                        const std::optional<Name>& attrs_type, nb::object relation, int level,
-                       bool pure) {
+                       bool pure, nb::object definition) {
   const Operator* op = operator_of(which);
   Functions& functions = Functions::instance();
   if (!functions.declared.contains(op))
@@ -410,6 +410,11 @@ void amend_from_python(nb::handle which, const std::string& doc, const std::vect
   std::vector<ValueSpec> specs;
   for (const Spec& input : inputs) specs.push_back(spec_of(input));
   ComputeFn compute = op->compute();
+  if (!definition.is_none()) {
+    Callback defined(definition);
+    functions.declared[op].push_back(defined);
+    compute = [defined](const OpCall& call, te::Builder& b) { compute_call(defined, call, b); };
+  }
   amend_op(op, [&](OpBuilder& builder) {
     builder.doc(doc).level(level).attrs(schema).compute(std::move(compute));
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -436,7 +441,9 @@ void bind_registration(nb::module_& m) {
         "Declares an operator; relay.op.register is the public form.");
   m.def("amend_op", &amend_from_python, nb::arg("op"), nb::arg("doc"), nb::arg("inputs"),
         nb::arg("attrs_type").none(), nb::arg("relation"), nb::arg("level"), nb::arg("pure"),
-        "Declares all of an operator of Python's but its definition anew, in place.");
+        nb::arg("compute").none(),
+        "Declares an operator of Python's anew, in place: all but its definition where no compute "
+        "function is given.");
   m.def(
       "set_gradient",
       [](nb::handle which, nb::object function, int level) {

@@ -37,7 +37,7 @@ REASONS: dict[str, str] = {
     "tvm.relay.backend._backend.": _PRIVATE, "tvm.relay.backend.te_compiler.": _TUNING,
     "tvm.relay.backend.graph_executor_codegen.": "graphs beside the program", "tvm.relay.qnn.op.legalizations.": _QNN,
     "tvm.relay.qnn.op.canonicalizations.": _QNN, "tvm.relay.script": "programs written as Python functions",
-    "tvm.relay.op.OpStrategy": _TUNING, "tvm.relay.op.register_external_compiler": _BYOC, "tvm.relay.op.register_compute": _TIR,
+    "tvm.relay.op.register_external_compiler": _BYOC,
     "tvm.relay.testing.byoc.": _BYOC, "tvm.relay.testing.darknet.": "the Darknet front end", "tvm.relay.testing.tf.": "the TensorFlow front end",
     "tvm.relay.testing.tflite.": "the TFLite front end", "tvm.relay.testing.yolo_detection.": "the Darknet front end",
     "tvm.relay.copy_shape_func": "shape functions written in Python", "tvm.relay.testing.py_converter.to_python": "programs as Python source",

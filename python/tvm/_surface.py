@@ -43,7 +43,9 @@ def _entries(module: str) -> dict[str, tuple[str, str]]:
             if group.startswith("@"):
                 source = group[1:]
                 kind = next((key for key, inside in _groups(source).items() if name in inside and key in KINDS), "f")
-                out[name] = (kind, source)
+                # A package's own module hides one of another package that a part of it takes.
+                own = kind == "m" and f"{module}.{name}" in _lines("_names.tsv")
+                out[name] = (kind, module if own else source)
             else:
                 out[name] = (group, module)
     return out

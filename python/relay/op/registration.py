@@ -278,15 +278,16 @@ def _declare(
 
 
 def _amend(
-    name: str, *, inputs: Sequence[Input], attrs_type: str | None, relation: Callable[..., Any] | str, level: int, pure: bool, doc: str
-) -> None:
+    name: str, *, inputs: Sequence[Input], attrs_type: str | None, relation: Callable[..., Any] | str, level: int, pure: bool, doc: str,
+    compute: Callable[..., Any] | None = None,
+) -> None:  # fmt: skip
     """Says anew, in place, what an operator is: those who hold it see the new declaration. `attrs_type`: the type of its attributes by name.
 
-    For operators that a script declares bit by bit, before anybody uses them. The definition stays.
+    For operators that a script declares bit by bit, before anybody uses them. The definition stays unless `compute` is one.
     """
     declared = _declared[name]
     relation_call = relation if isinstance(relation, str) else _adapted(name, "relation", relation, "call", list(inputs), {})
-    _core.amend_op(declared.op, doc, [_spec(one) for one in inputs], attrs_type, relation_call, level, pure)
+    _core.amend_op(declared.op, doc, [_spec(one) for one in inputs], attrs_type, relation_call, level, pure, compute)
     declared.function = _make_function(declared.op, _core.op_info(declared.op))
 
 

@@ -60,8 +60,7 @@ def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., Any
     """Decorates a function: for arguments that it had before it gives the result of then. Keys name functions, one each."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        plain = not isinstance(key, str)
-        name = function.__qualname__ if plain else key
+        name = f"{key}.{function.__name__}.pkl"
         cache = Cache.cache_by_key.setdefault(name, Cache(name, save_at_exit))
         # What a function sees of its surroundings decides its result, too.
         closed = tuple(cell.cell_contents for cell in function.__closure__ or ())

@@ -43,7 +43,7 @@ def _constant(expr: Expr) -> Expr | None:
     if not isinstance(expr, _relay._core.Literal):
         return None
     found = expr.checked_type if _has_type(expr) else None
-    if not isinstance(found, _relay.TensorType) or not found.dtype:
+    if not isinstance(found, _relay.TensorType) or not isinstance(found.dtype, str) or not found.dtype:
         return None
     return _relay.const(expr.value, found.dtype, expr.span)
 

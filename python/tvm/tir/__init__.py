@@ -166,7 +166,20 @@ def indexmod(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:
     return a % b
 
 
-floordiv, floormod = indexdiv, indexmod
+def _or_scalars(plain: _AnyType) -> _AnyType:
+    """The function, which takes scalars of tensor expressions, too."""
+
+    @functools.wraps(plain)
+    def either(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:
+        from ..te import expressions
+
+        if isinstance(a, expressions.PrimExpr) or isinstance(b, expressions.PrimExpr):
+            return expressions.of_indices(plain.__name__, a, b)
+        return plain(a, b, span)
+
+    return either
+
+
 
 
 def max(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A001
@@ -183,8 +196,14 @@ def min(a: _AnyType, b: _AnyType, span: _AnyType = None) -> _AnyType:  # noqa: A
     return a if a <= b else b
 
 
+floordiv, floormod = indexdiv, indexmod = _or_scalars(indexdiv), _or_scalars(indexmod)
+max, min = _or_scalars(max), _or_scalars(min)  # noqa: A001
+
 from .data_layout import BijectiveLayout as BijectiveLayout, Layout as Layout, bijective_layout as bijective_layout, layout as layout  # noqa: E402
 
 
 def __getattr__(name: str) -> _AnyType:
-    return _absent.lookup(__name__, name)
+    from .. import te
+
+    inside = te.expressions.functions.get(name)
+    return _absent.lookup(__name__, name) if inside is None else te._where_it_can_be(__name__, name)

@@ -171,7 +171,7 @@ def test_the_librarys_operators_are_not_declared_anew():
     import relay as own
 
     with pytest.raises(ValueError, match="add was not declared by Python"):
-        own._core.amend_op(own.op.get("add"), "", [], None, "Identity", 10, True)
+        own._core.amend_op(own.op.get("add"), "", [], None, "Identity", 10, True, None)
 
 
 def test_effects_of_operators_that_are_declared_otherwise():

@@ -121,9 +121,9 @@ def test_kept_results(tmp_path, monkeypatch):
 
     assert slow(2).tolist() == [3, 3] == slow(2).tolist() and slow(2, scale=2).tolist() == [6, 6]
     assert CALLS == [2, 2]
-    cache = pickle_memoize.Cache.cache_by_key.pop("contrib_test.kept")
+    cache = pickle_memoize.Cache.cache_by_key.pop("contrib_test.kept.slow.pkl")
     assert cache.dirty
     cache.save()
-    assert not cache.dirty and pickle_memoize.Cache("contrib_test.kept", False).cache.keys() == cache.cache.keys()
-    (tmp_path / "kept" / "contrib_test.kept").write_bytes(b"no pickle")
-    assert pickle_memoize.Cache("contrib_test.kept", False).cache == {}
+    assert not cache.dirty and pickle_memoize.Cache("contrib_test.kept.slow.pkl", False).cache.keys() == cache.cache.keys()
+    (tmp_path / "kept" / "contrib_test.kept.slow.pkl").write_bytes(b"no pickle")
+    assert pickle_memoize.Cache("contrib_test.kept.slow.pkl", False).cache == {}

@@ -457,3 +457,9 @@ def test_fields_of_nodes():
     tvm.relay.prelude.Prelude(lists)
     assert lists.global_type_var_map_["List"].name_hint == "List"
     assert tvm.ir.structural_hash(tvm.runtime.convert([1, {"a": x}])) == tvm.ir.structural_hash(tvm.runtime.convert([1, {"a": x}]))
+
+
+def test_numbers_of_polymorphic_functions():
+    mod = tvm.relay.parse('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { let %double = fn (%y) { %y * 2 }; (%double(%x), %double(3)) }')
+    doubled, six = relay.create_executor("debug", mod=mod).evaluate()(np.array([1, 2], "float32"))
+    assert doubled.numpy().tolist() == [2, 4] and six.numpy() == 6

@@ -16,12 +16,13 @@ from .. import dyn as dyn
 from . import annotation as annotation, contrib as contrib, image as image, nn as nn, op as op, op_attrs as op_attrs, random as random, vision as vision
 from .annotation import device_copy as device_copy
 from .op import (
-    OpPattern as OpPattern, debug as debug, get as get, register as register, register_alter_op_layout as register_alter_op_layout,
+    OpPattern as OpPattern, OpStrategy as OpStrategy, debug as debug, get as get, register as register, register_alter_op_layout as register_alter_op_layout,
+    register_compute as register_compute,
     register_fake_quantization_to_integer as register_fake_quantization_to_integer, register_gradient as register_gradient,
     register_infer_correct_layout as register_infer_correct_layout, register_legalize as register_legalize,
     register_mixed_precision_conversion as register_mixed_precision_conversion,
     register_optional_fake_quantization_to_integer as register_optional_fake_quantization_to_integer,
-    register_pattern as register_pattern, register_stateful as register_stateful,
+    register_pattern as register_pattern, register_stateful as register_stateful, register_strategy as register_strategy,
 )  # fmt: skip
 from ...ir.op import Op as Op, register_op_attr as register_op_attr
 

@@ -14,8 +14,7 @@ from relay.op import registration
 from ...ir.affine_type import attach
 from ...ir.op import known_facts, takes_effect
 from ...ir.op_patterns import PATTERNS
-from .staged import STAGED, is_staged
-
+from .staged import STAGED, is_staged, set_compute, set_strategy
 
 
 @dataclasses.dataclass
@@ -160,6 +159,7 @@ def _set_precision(op: Op, function: Any, level: int) -> None:
 
 def install() -> None:
     """Makes what is attached take effect."""
+    takes_effect.update(FTVMCompute=set_compute, FTVMStrategy=set_strategy)
     takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
     known_facts.update(FPrimalGradient=_rule_of)
     takes_effect.update(FTVMMixedPrecisionConversionType=_set_precision)

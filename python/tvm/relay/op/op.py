@@ -13,6 +13,7 @@ from relay.op.tensor import debug as _marked
 
 from ...ir.op import Op, forget_attached, register_op_attr
 from . import facts
+from .implementations import OpImplementation as OpImplementation, OpSpecialization as OpSpecialization, OpStrategy as OpStrategy
 from .staged import Staged, add_argument, add_type_rel, is_staged, set_attrs_type_key, set_num_inputs, set_support_level
 
 setattr(Op, "set_num_inputs", set_num_inputs)
@@ -43,7 +44,7 @@ def get(op_name: str) -> Op:
 def register(op_name: str, describe: str = "") -> None:
     """Registers an operator; `get(op_name)` then takes its inputs, type relation and level.
 
-    It has types, text and passes. To run, it needs a definition: `relay.op.register` of the package `relay` declares an operator with one.
+    It has types, text and passes. To run, it needs a definition: `register_compute` gives one, or `relay.op.register` of the package `relay`.
     """
     if is_staged(op_name):
         raise RelayError(f"operator {op_name} is registered already")
@@ -92,6 +93,18 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
     The library's own rules have level 10: only a higher one replaces them. Raises RelayError for an equal level.
     """
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
+    """Defines an operator that `register` began: a function of attributes, tensors (`tvm.te`) and the type of the result, which gives a list of
+    tensors. Operators of the library keep their definitions."""
+    return register_op_attr(op_name, "FTVMCompute", compute, level)
+
+
+def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
+    """Defines an operator that `register` began: a function of attributes, tensors, the type of the result and the target, which gives an
+    `OpStrategy`. Operators of the library keep their definitions."""
+    return register_op_attr(op_name, "FTVMStrategy", fstrategy, level)
 
 
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:

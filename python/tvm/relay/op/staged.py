@@ -27,6 +27,8 @@ class Staged:
     stateful: bool = False
     level: int = 10
     op: Op | None = None
+    compute: Callable[..., Any] | None = None
+    strategy: Callable[..., Any] | None = None
 
     def inputs(self) -> list[relay.op.Input]:
         """Its inputs, those without a name numbered."""
@@ -43,6 +45,23 @@ class Staged:
         assert callable(self.relation)
         return self.relation(list(types), call.attrs)
 
+    def definition(self, builder: relay.te.Builder, *_: Any, **attrs: Any) -> Any:
+        """The computation of a call, by what the script attached as FTVMStrategy or FTVMCompute."""
+        from ...ir import make_node
+        from ...target import Target
+        from ...te import expressions
+        from .implementations import chosen
+
+        def by_strategy(attrs: Any, inputs: Any, out_type: Any) -> Any:
+            assert self.strategy is not None
+            with Target.current(allow_none=True) or Target("llvm") as target:
+                return chosen(self.strategy(attrs, inputs, out_type, target), self.name).compute(attrs, inputs, out_type)
+
+        given = make_node(self.attrs_type, **attrs) if self.attrs_type is not None else None
+        function = self.compute if self.strategy is None else by_strategy
+        assert function is not None
+        return expressions.build(function, builder, given, [one.name for one in self.inputs()], self.name)
+
     def declare(self) -> None:
         """Makes it the operator of its name."""
 
@@ -58,11 +77,27 @@ class Staged:
         relation = self.relation if isinstance(self.relation, str) else self.type_of
         registration._amend(
             self.name, inputs=self.inputs(), attrs_type=self.attrs_type, relation=relation, level=self.level, pure=not self.stateful,
-            doc=self.doc,
+            doc=self.doc, compute=self.definition if self.compute is not None or self.strategy is not None else None,
         )
 
 
 STAGED: dict[str, Staged] = {}
+
+
+def set_compute(op: Op, value: Any, level: int) -> None:
+    """Defines an operator that a script registers by what is attached to it as FTVMCompute. Others have definitions."""
+    if is_staged(op.name) and value is not None:
+        record = staged(op)
+        record.compute = value
+        record.amend()
+
+
+def set_strategy(op: Op, value: Any, level: int) -> None:
+    """Defines an operator that a script registers by what is attached to it as FTVMStrategy. Others have definitions."""
+    if is_staged(op.name) and value is not None:
+        record = staged(op)
+        record.strategy = value
+        record.amend()
 
 
 def is_staged(name: str) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 from .... import _absent
 from . import generic as generic
-from .generic import is_depthwise_conv2d
+from .generic import is_depthwise_conv2d, wrap_topi_schedule
 
-__all__ = ["generic", "is_depthwise_conv2d"]
+__all__ = ["generic", "is_depthwise_conv2d", "wrap_topi_schedule"]
 
 
 def __getattr__(name: str) -> Any:

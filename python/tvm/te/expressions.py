@@ -1,0 +1,368 @@
+"""Tensor expressions of scripts: what a function that `register_compute` attached writes.
+
+Such a function makes a reduction of an expression that names the axes already, so expressions are trees here, which become scalars of
+`relay.te` inside of the loops that they belong to. They exist while the compiler asks for the computation of a call.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relay import Dim, te as _te
+from relay.te import Builder, TensorExpr
+
+_builder: contextvars.ContextVar[Builder] = contextvars.ContextVar("builder")
+
+
+class PrimExpr:
+    """A scalar of a tensor expression: `make` gives it, with the loops around it and what was made of expressions before."""
+
+    def __init__(self, make: Callable[[dict[Any, Any]], Any]) -> None:
+        self._make = make
+
+    def _made(self, env: dict[Any, Any]) -> Any:
+        if self not in env:
+            env[self] = self._make(env)
+        return env[self]
+
+    def astype(self, dtype: Any, span: Any = None) -> PrimExpr:
+        """The value in another dtype."""
+        return _apply(_te.cast, self, _Plain(dtype))
+
+    def equal(self, other: Any, span: Any = None) -> PrimExpr:
+        """True where both are equal."""
+        return _apply(operator.eq, self, other)
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return self is other if not isinstance(other, (PrimExpr, int, float, Dim)) else _Comparison(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self is not other if not isinstance(other, (PrimExpr, int, float, Dim)) else _apply(operator.ne, self, other)
+
+    def __bool__(self) -> bool:
+        raise ValueError("a scalar of a tensor expression has no truth value yet: tvm.tir.all and any join conditions, if_then_else chooses")
+
+
+class _Comparison(PrimExpr):
+    """The question if two scalars are equal. Its truth value, which dictionaries ask for, says if they are one object."""
+
+    def __init__(self, a: PrimExpr, b: Any) -> None:
+        super().__init__(lambda env: operator.eq(_lower(a, env), _lower(b, env)))
+        self._same = a is b
+
+    def __bool__(self) -> bool:
+        return self._same
+
+
+class _Plain:
+    """An argument that is no scalar."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _lower(value: Any, env: dict[Any, Any]) -> Any:
+    if isinstance(value, PrimExpr):
+        return value._made(env)
+    if isinstance(value, _Plain):
+        return value.value
+    dtype = getattr(value, "dtype", None)
+    # Numbers with a dtype of their own keep it, but the int32 that every integer of TVM's has.
+    return _te.const(value, dtype) if isinstance(value, (int, float)) and dtype not in (None, "int32", "int64", "float32") else value
+
+
+def _apply(function: Callable[..., Any], *args: Any) -> PrimExpr:
+    return PrimExpr(lambda env: function(*(_lower(arg, env) for arg in args)))
+
+
+def _operator(name: str, reflected: bool = False) -> Any:
+    function = getattr(operator, name)
+
+    def applied(self: PrimExpr, *others: Any) -> PrimExpr:
+        if any(isinstance(other, Tensor) for other in others):
+            return NotImplemented
+        return _apply(function, *reversed((self, *others))) if reflected else _apply(function, self, *others)
+
+    return applied
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor"):
+    _word = _name.rstrip("_")
+    setattr(PrimExpr, f"__{_word}__", _operator(_name))
+    setattr(PrimExpr, f"__r{_word}__", _operator(_name, reflected=True))
+for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert"):
+    setattr(PrimExpr, f"__{_name}__", _operator(_name))
+
+
+class IterVar(PrimExpr):
+    """An axis, which is also its position along the loop."""
+
+    def __init__(self, first: Any, extent: Any, name: str) -> None:
+        super().__init__(self._outside)
+        self.first, self.extent, self.name = first, extent, name
+
+    def _outside(self, env: dict[Any, Any]) -> Any:
+        raise ValueError(f"the axis {self.name} is used outside of a reduction over it")
+
+    @property
+    def var(self) -> IterVar:
+        """The position."""
+        return self
+
+
+class Tensor:
+    """A tensor: an input of a call, or what `compute` made."""
+
+    def __init__(self, made: TensorExpr, name: str) -> None:
+        self._made, self.name = made, name
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extents."""
+        from ..tir import numbered
+
+        return tuple(numbered(extent) for extent in self._made.shape)
+
+    @property
+    def dtype(self) -> str:
+        """The type of an element."""
+        return str(self._made.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._made.ndim
+
+    def __getitem__(self, index: Any) -> Any:
+        given = index if isinstance(index, tuple) else (index,)
+        if len(given) < self.ndim:
+            return TensorSlice(self, given)
+        if len(given) > self.ndim:
+            raise ValueError(f"{self.name} has {self.ndim} dimensions, and an element of it has as many positions, not {len(given)}")
+        return _apply(lambda *at: self._made[at], *given)
+
+    def __call__(self, *index: Any) -> Any:
+        return self[index]
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"the elements of {self.name} are not known while it is described: compute makes a tensor of them")
+
+    __hash__ = object.__hash__
+
+
+class TensorSlice:
+    """A tensor with its first positions, which waits for the others: ``x[i][j]``."""
+
+    def __init__(self, tensor: Tensor, given: tuple[Any, ...]) -> None:
+        self._tensor, self._given = tensor, given
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._tensor[(*self._given, *(index if isinstance(index, tuple) else (index,)))]
+
+
+def is_building() -> bool:
+    """True while the compiler asks for the computation of a call."""
+    return _builder.get(None) is not None
+
+
+def build(function: Callable[..., Any], builder: Builder, attrs: Any, names: Sequence[str], op_name: str) -> Any:
+    """The computation of a call by TVM's function of attributes, tensors and the type of the result, which gives a list of tensors."""
+    tensors = [Tensor(made, name) for made, name in zip(builder.inputs, [*names, *(f"input{i}" for i in range(len(builder.inputs)))])]
+    token = _builder.set(builder)
+    try:
+        found = function(attrs, tensors, builder.type)
+    finally:
+        _builder.reset(token)
+    made = list(found) if isinstance(found, (list, tuple)) else [found]
+    for one in made:
+        if not isinstance(one, Tensor):
+            raise TypeError(f"the compute function of {op_name} gives a list of tensors, not one with {type(one).__name__}")
+    return made[0]._made if len(made) == 1 else tuple(one._made for one in made)
+
+
+def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", tag: str = "", attrs: Any = None, varargs_names: Any = None) -> Any:
+    """A tensor whose elements a function of their positions gives; several where that is a tuple."""
+    builder = _builder.get()
+    extents = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
+
+    def body(*at: Any) -> Any:
+        env: dict[Any, Any] = {}
+        axes = []
+        for number, position in enumerate(at):
+            axis = IterVar(0, extents[number], f"i{number}")
+            env[axis] = position
+            axes.append(axis)
+        found = fcompute(*axes)
+        return tuple(_lower(one, env) for one in found) if isinstance(found, (list, tuple)) else _lower(found, env)
+
+    made = builder.map(extents, body)
+    return tuple(Tensor(one, f"{name}.v{i}") for i, one in enumerate(made)) if isinstance(made, tuple) else Tensor(made, name)
+
+
+def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Any = None) -> IterVar:
+    """An axis that a reduction goes along: from the first position to the one before the last."""
+    first, last = (dom.min, dom.min + dom.extent) if hasattr(dom, "extent") else dom
+    return IterVar(first, last - first if first != 0 else last, name)
+
+
+def _reduction(kind: str) -> Any:
+    def reduce(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *rest: Any) -> Any:
+        if not isinstance(axis, (IterVar, list, tuple)):
+            if kind not in ("max", "min") or axis is None:
+                raise TypeError(f"te.{kind} reduces along axes, which reduce_axis makes")
+            return _apply(getattr(_te, kind), expr, axis)
+        if init is not None:
+            raise NotImplementedError(f"te.{kind}(init=…): a reduction begins with the value that changes nothing")
+        axes: list[IterVar] = [axis] if isinstance(axis, IterVar) else list(axis)
+
+        def made(env: dict[Any, Any]) -> Any:
+            def element(*at: Any) -> Any:
+                # What was made outside of the loop may stand in it.
+                inner = dict(env)
+                inner.update((one, position if isinstance(one.first, int) and one.first == 0 else position + one.first) for one, position in zip(axes, at))
+                found = _lower(expr, inner)
+                return found if where is None else _te.select(_lower(where, inner), found, _NEUTRAL[kind](found.dtype))
+
+            return getattr(_builder.get(), kind)(tuple(one.extent for one in axes), element)
+
+        return PrimExpr(made)
+
+    reduce.__name__ = reduce.__qualname__ = kind
+    reduce.__doc__ = f"The {kind} along axes."
+    return reduce
+
+
+# What changes nothing.
+_NEUTRAL: dict[str, Callable[[Any], Any]] = {"sum": lambda dtype: _te.const(0, dtype), "max": _te.min_value, "min": _te.max_value}
+
+_UNARY = ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "floor", "isfinite", "isinf", "isnan", "log",
+          "log10", "log2", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")  # fmt: skip
+
+
+def _function(name: str) -> Any:
+    function = getattr(_te, name)
+
+    if name in _UNARY:
+
+        def applied(x: Any, span: Any = None) -> PrimExpr:
+            return _apply(function, x)
+
+    else:
+
+        def applied(x: Any, y: Any, span: Any = None) -> PrimExpr:  # type: ignore[misc]
+            return _apply(function, x, y)
+
+    applied.__name__ = applied.__qualname__ = name
+    applied.__doc__ = function.__doc__
+    return applied
+
+
+functions: dict[str, Any] = {name: _function(name) for name in (*_UNARY, "atan2", "fmod", "power", "truncdiv")}
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Puts a function into the table; `all_of` and `any_of` have names there that Python's own functions have."""
+    function.__name__ = function.__qualname__ = function.__name__.removesuffix("_of")
+    functions[function.__name__] = function
+    return function
+
+
+@_named
+def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
+    """t where the condition holds, else f, which then is not computed."""
+    return _apply(_te.select, cond, t, f)
+
+
+@_named
+def Select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> PrimExpr:  # noqa: N802
+    """The first value where the condition holds, else the second."""
+    return _apply(_te.select, condition, true_value, false_value)
+
+
+@_named
+def Cast(dtype: Any, value: Any, span: Any = None) -> PrimExpr:  # noqa: N802
+    """The value in another dtype."""
+    return _apply(_te.cast, value, _Plain(dtype))
+
+
+def _joined(function: Callable[[Any, Any], Any], args: tuple[Any, ...]) -> PrimExpr:
+    return _apply(lambda *given: functools.reduce(function, given), *args)
+
+
+@_named
+def all_of(*args: Any, span: Any = None) -> PrimExpr:
+    """True where all conditions hold."""
+    return _joined(operator.and_, args)
+
+
+@_named
+def any_of(*args: Any, span: Any = None) -> PrimExpr:
+    """True where one of the conditions holds."""
+    return _joined(operator.or_, args)
+
+
+@_named
+def div(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """The quotient; of integers cut off towards zero."""
+    return _apply(lambda x, y: _te.truncdiv(x, y) if "int" in str(getattr(x, "dtype", "float")) else x / y, a, b)
+
+
+@_named
+def truncmod(a: Any, b: Any, span: Any = None) -> PrimExpr:
+    """The remainder with the sign of a."""
+    return _apply(_te.fmod, a, b)
+
+
+@_named
+def min_value(dtype: Any, span: Any = None) -> PrimExpr:
+    """The lowest value of a dtype."""
+    return _apply(_te.min_value, _Plain(dtype))
+
+
+@_named
+def max_value(dtype: Any, span: Any = None) -> PrimExpr:
+    """The highest value of a dtype."""
+    return _apply(_te.max_value, _Plain(dtype))
+
+
+functions.update({kind: _reduction(kind) for kind in ("sum", "max", "min")})
+functions.update(compute=compute, reduce_axis=reduce_axis, pow=functions["power"])
+
+
+class SpecializedCondition:
+    """Conditions on extents, under which implementations that are added while it is entered hold."""
+
+    _entered: list[SpecializedCondition] = []
+
+    def __init__(self, conditions: Any) -> None:
+        self.clauses = list(conditions) if isinstance(conditions, (list, tuple)) else [conditions]
+
+    def holds(self) -> bool:
+        """True if all hold. Those that wait for an extent of a run do not."""
+        return all(bool(clause) if isinstance(clause, (bool, int)) else False for clause in self.clauses)
+
+    @staticmethod
+    def current() -> SpecializedCondition | None:
+        """The innermost that is entered."""
+        return SpecializedCondition._entered[-1] if SpecializedCondition._entered else None
+
+    def __enter__(self) -> SpecializedCondition:
+        SpecializedCondition._entered.append(self)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        SpecializedCondition._entered.pop()
+
+
+_OF_INDICES = {"indexdiv": operator.floordiv, "indexmod": operator.mod, "max": _te.max, "min": _te.min}
+
+
+def of_indices(name: str, a: Any, b: Any) -> PrimExpr:
+    """What `tvm.tir` says of extents, of scalars."""
+    return _apply(_OF_INDICES[name], a, b)
