@@ -189,12 +189,13 @@ class FactoryModule(Module):
 
     @property
     def function_metadata(self) -> dict[str, FunctionInfo]:
-        """By function, `main` under TVM's name for it: the bytes of its inputs and outputs, of the constants that `build` got, and of
-        intermediate results as the graph has them."""
+        """By function, `main` under TVM's name for it, those of the graph's nodes (`func_name`) among them: the bytes of its inputs and
+        outputs, of the constants that `build` got, and of intermediate results as the graph has them."""
         assert self.weights is not None
         typed = _passes.InferType()(self.ir_mod)
         names = [name for name in self.program.entries if name in typed]
-        found = {name: FunctionInfo(typed[name], self.ir_mod[name], {}, None) for name in names if name != "main"}
+        found = {name: FunctionInfo(function, function, {}, None) for name, function in self.weights.graph().functions.items()}
+        found.update({name: FunctionInfo(typed[name], self.ir_mod[name], {}, None) for name in names if name != "main"})
         if "main" in names:
             found[_MAIN] = FunctionInfo(typed["main"], self.ir_mod["main"], self.weights.values, self.weights.graph)
         return found

@@ -47,10 +47,10 @@ def test_graph_of_several_results():
 
 
 def test_graph_of_equal_kernels():
-    x = relay.var("x", shape=(4, 4))
-    graph = json.loads(relay.build(tvm.IRModule.from_expr(relay.Function([x], relay.nn.dense(relay.nn.dense(x, x), x))), "llvm").get_graph_json())
-    assert [node["name"] for node in graph["nodes"][1:]] == ["tvmgen_default_fused_nn_dense", "tvmgen_default_fused_nn_dense_1"]
-    assert {node["attrs"]["func_name"] for node in graph["nodes"][1:]} == {"tvmgen_default_fused_nn_dense"}
+    x, w = relay.var("x", shape=(4, 4)), relay.var("w", shape=(4, 4))
+    graph = json.loads(relay.build(tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(relay.nn.dense(x, w), w))), "llvm").get_graph_json())
+    assert [node["name"] for node in graph["nodes"][2:]] == ["tvmgen_default_fused_nn_dense", "tvmgen_default_fused_nn_dense_1"]
+    assert {node["attrs"]["func_name"] for node in graph["nodes"][2:]} == {"tvmgen_default_fused_nn_dense"}
 
 
 def test_graph_with_control_flow_is_one_node():
@@ -225,3 +225,19 @@ def test_the_workspace_of_a_graph():
         if name != "__tvm_main__":
             with pytest.raises(NotImplementedError, match="FunctionInfo.workspace_sizes is that of the graph"):
                 print(found.workspace_sizes)
+
+
+def test_functions_of_nodes():
+    x, w, v = relay.var("x", shape=(4, 4)), relay.var("w", shape=(4, 4)), relay.var("v", shape=(8, 4))
+    y = relay.nn.softmax(relay.nn.dense(relay.nn.softmax(relay.nn.dense(relay.nn.softmax(relay.nn.dense(x, w)), w)), v))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x, w, v], y)), "llvm")
+    nodes = [node for node in json.loads(lib.get_graph_json())["nodes"] if node["op"] == "tvm_op"]
+    dense = [node for node in nodes if "dense" in node["name"]]
+    assert [node["name"] for node in dense] == [f"tvmgen_default_fused_nn_dense{end}" for end in ("", "_1", "_2")]
+    # Nodes that call equal functions share one.
+    assert [node["attrs"]["func_name"] for node in dense] == [f"tvmgen_default_fused_nn_dense{end}" for end in ("", "", "_1")]
+    found, host = lib.function_metadata, tvm.target.Target("llvm")
+    assert set(found) == {node["attrs"]["func_name"] for node in nodes} | {"__tvm_main__"}
+    assert found["tvmgen_default_fused_nn_dense"].io_sizes[host] == 3 * 64
+    assert found["tvmgen_default_fused_nn_dense_1"].io_sizes[host] == 64 + 128 + 128
+    assert isinstance(found["tvmgen_default_fused_nn_softmax"].relay_primfuncs[host], relay.Function)

@@ -58,7 +58,7 @@ def test_what_a_build_knows_of_itself():
     mod, params = relu_of_sum()
     lib = relay.build(mod, "llvm", params=params, executor=relay.backend.Executor("aot"))
     assert lib.executor.name == "aot" and lib.runtime.name == "cpp" and lib.get_devices() == []
-    (info,) = lib.function_metadata.values()
+    info = lib.function_metadata["__tvm_main__"]
     target = tvm.target.Target("llvm")
     assert info.io_sizes[target] == 48 and info.constant_sizes[target] == 24
     assert info.relay_primfuncs[target].same_as(mod["main"]) and info.tir_primfuncs == {}

@@ -39,6 +39,8 @@ class Graph:
         self.exprs: list[Expr] = []
         self._types: list[list[TensorType]] = []
         self._names: dict[str, int] = {}
+        self._kernels: dict[str, dict[int, str]] = {}  # the names of functions that have the same operators, by their hashes
+        self.functions: dict[str, Function] = {}
         self._constants = 0
         self.heads: list[Entry] = []
 
@@ -94,7 +96,7 @@ class Graph:
         if op == "tvm_op":
             text = f"{name}: {', '.join(str(t) for t in types)}"
             node["attrs"] = {
-                "func_name": name, "num_outputs": str(len(types)), "num_inputs": str(len(inputs)), "flatten_data": "0",
+                "func_name": self._function_name(name, expr), "num_outputs": str(len(types)), "num_inputs": str(len(inputs)), "flatten_data": "0",
                 "hash": hashlib.sha256(text.encode()).hexdigest()[:16],
             }  # fmt: skip
         at = len(self.nodes)
@@ -102,6 +104,15 @@ class Graph:
         self.exprs.append(expr)
         self._types.append(types)
         return [(at, i) for i in range(len(types))]
+
+    def _function_name(self, name: str, expr: Expr) -> str:
+        """The name of what a node calls: nodes that call equal functions have one of them."""
+        if not isinstance(expr, Call) or not isinstance(expr.op, Function):
+            return name
+        same = self._kernels.setdefault(name, {})
+        made = same.setdefault(_relay.structural_hash(expr.op), name if not same else f"{name}_{len(same)}")
+        self.functions.setdefault(made, expr.op)
+        return made
 
     def index(self, node: int | str) -> int:
         """The number of a node by its number or name. Raises ValueError if there is none."""
