@@ -69,6 +69,7 @@ class PassContext(_passes.PassContext):
         # Passes that Relay has not neither run nor have to be kept from running.
         required, disabled = ([name for name in names if _core.is_pass_name(name)] for names in (self._required, self._disabled))
         super().__init__(opt_level, required, disabled, list(instruments or ()), kept, False, bool(trace))
+        self._inside: list[int] = []  # the threads that entered it
 
     @property
     def required_pass(self) -> list[str]:
@@ -85,7 +86,14 @@ class PassContext(_passes.PassContext):
         """The settings that were given, whether they change anything here or not."""
         return {**super().config, **self._elsewhere}
 
+    def __enter__(self) -> PassContext:
+        super().__enter__()
+        self._inside.append(threading.get_ident())
+        return self
+
     def __exit__(self, *exc: Any) -> None:
+        if self._inside:
+            self._inside.pop()
         left = _leave_override(self)
         if left is not None and left.owner is self and left.ended:
             return
@@ -175,7 +183,7 @@ def _override_instruments(self: _passes.PassContext, instruments: Sequence[Any] 
     owner, ended = (self, False) if left is None else (left.owner, left.ended)
     if not ended and not given and not owner.instruments:
         return
-    if not ended and isinstance(owner, PassContext) and owner._base is None:
+    if not ended and isinstance(owner, PassContext) and owner._base is None and threading.get_ident() in owner._inside:
         _passes.PassContext.__exit__(owner, None, None, None)
         _forget_times(owner)
         ended = True
@@ -219,20 +227,40 @@ class _InfoOfScript(_PassInfo):
         return list(self._required)
 
 
-def PassInfo(opt_level: int, name: str, required: Sequence[str] | None = None, traceable: bool = False) -> _PassInfo:  # noqa: N802
+class _OfLibrary(type):
+    """Classes whose objects the library makes: `isinstance` asks about those."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return bool(cls._is_one(instance))  # type: ignore[attr-defined]
+
+
+class PassInfo(metaclass=_OfLibrary):
     """Facts about a pass."""
-    return _InfoOfScript(opt_level, name, require_texts("required", required))
+
+    def __new__(cls, opt_level: int, name: str, required: Sequence[str] | None = None, traceable: bool = False) -> Any:
+        return _InfoOfScript(opt_level, name, require_texts("required", required))
+
+    @staticmethod
+    def _is_one(instance: Any) -> bool:
+        return isinstance(instance, _PassInfo)
 
 
-def Sequential(  # noqa: N802
-    passes: Sequence[Pass] | None = None,
-    opt_level: int = 0,
-    name: str = "sequential",
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Pass:
+class Sequential(metaclass=_OfLibrary):
     """Passes that run in order."""
-    return typed(_passes.Sequential(passes, opt_level, name, required))
+
+    def __new__(
+        cls,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Any:
+        return typed(_passes.Sequential(passes, opt_level, name, required))
+
+    @staticmethod
+    def _is_one(instance: Any) -> bool:
+        return isinstance(instance, Pass) and hasattr(instance, "passes")
 
 
 def module_pass(

@@ -45,8 +45,8 @@ class Layout:
         return isinstance(axis, str) and any(axis == letter for letter, _ in self._axes)
 
     def __getitem__(self, index: int) -> str:
-        """The letter of an axis. Raises IndexError."""
-        if not 0 <= index < len(self._axes):
+        """The letter of an axis; negative numbers count from the last. Raises IndexError."""
+        if not -len(self._axes) <= index < len(self._axes):
             raise IndexError(f"the layout {self.name!r} has {len(self._axes)} axes, and none at {index}")
         return self._axes[index][0]
 

@@ -15,6 +15,9 @@ def test_axes_of_a_layout():
     assert "c" in layout and "D" not in layout and layout.index_of("W") == 3 and layout.index_of("D") == -1
     assert layout.factor_of("C") == layout.factor_of("c") == 16 and layout.factor_of("N") == -1
     assert isinstance(layout, tvm.tir.data_layout.Layout) and isinstance(layout, tvm.Object) and layout.same_as(layout)
+    assert layout[-1] == "c" and layout[-5] == "N"
+    with pytest.raises(IndexError, match="and none at -6"):
+        layout[-6]
     assert len(tir.layout("__undef__")) == 0 and tir.layout(layout) is layout
     with pytest.raises(IndexError, match="the layout 'NCHW16c' has 5 axes, and none at 5"):
         layout[5]

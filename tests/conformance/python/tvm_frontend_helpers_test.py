@@ -359,6 +359,11 @@ def test_instruments_end_where_others_begin():
             ctx.override_instruments([Noted("B", wrong=True)])
         relay.transform.InferType()(tvm.IRModule.from_expr(relay.const(1.0)))
     assert events == ["A begins", "A ends", "B begins"]
+    events.clear()
+    outside = tvm.transform.PassContext(instruments=[Noted("A")])
+    outside.override_instruments([Noted("B")])
+    outside.override_instruments(None)
+    assert events == ["B begins", "B ends"] and tvm.transform.PassContext.current() is not outside
 
 
 def test_kernels_of_one_name_are_timed_apart():

@@ -1,5 +1,7 @@
 """tvm.transform, relay.transform, tvm.instrument: passes, their contexts, and what they make of programs."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -484,3 +486,12 @@ def test_contexts_and_sequences_show_what_they_are_made_of():
         assert tvm.transform.PassContext.current().instruments == [watch]
     assert tvm.transform.PassContext.current().instruments == []
     assert tvm.transform.Sequential(passes).passes == passes
+
+
+def test_classes_of_passes_and_facts():
+    one = tvm.transform.Sequential([relay.transform.InferType()])
+    assert isinstance(one, tvm.transform.Sequential) and isinstance(one, tvm.transform.Pass) and inspect.isclass(tvm.transform.Sequential)
+    assert not isinstance(relay.transform.InferType(), tvm.transform.Sequential) and not isinstance([], tvm.transform.Sequential)
+    assert isinstance(one.info, tvm.transform.PassInfo) and not isinstance(one, tvm.transform.PassInfo)
+    info = tvm.transform.PassInfo(2, "mine", ["InferType", "NotHere"])
+    assert isinstance(info, tvm.ir.transform.PassInfo) and (info.opt_level, info.name, list(info.required)) == (2, "mine", ["InferType", "NotHere"])
