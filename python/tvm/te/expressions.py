@@ -10,6 +10,7 @@ import contextvars
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from relay import Dim, te as _te
@@ -156,6 +157,32 @@ class Tensor:
     __hash__ = object.__hash__
 
 
+def _of_tensors(function: Callable[..., Any], reflected: bool = False) -> Any:
+    """An operator on tensors and numbers, element by element, under NumPy's broadcasting."""
+
+    def applied(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, (Tensor, PrimExpr, int, float, Dim)):
+            return NotImplemented
+        shape = max(self.shape, other.shape, key=len) if isinstance(other, Tensor) else self.shape
+        if isinstance(other, Tensor):
+            pairs = zip_longest(reversed(self.shape), reversed(other.shape), fillvalue=1)
+            shape = tuple(b if isinstance(a, int) and a == 1 else a for a, b in pairs)[::-1]
+
+        def element(*at: Any) -> PrimExpr:
+            pair = [_apply(lambda *there, of=one: of._made.broadcast(*there), *at) if isinstance(one, Tensor) else one for one in (self, other)]
+            return _apply(function, *(reversed(pair) if reflected else pair))
+
+        return compute(shape, element, name=f"T_{function.__name__}")
+
+    return applied
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(Tensor, f"__{_name}__", _of_tensors(getattr(operator, _name)))
+    setattr(Tensor, f"__r{_name}__", _of_tensors(getattr(operator, _name), reflected=True))
+setattr(Tensor, "__neg__", lambda self: self * -1)
+
+
 class TensorSlice:
     """A tensor with its first positions, which waits for the others: ``x[i][j]``."""
 
@@ -223,9 +250,7 @@ def _reduction(kind: str) -> Any:
 
         def made(env: dict[Any, Any]) -> Any:
             def element(*at: Any) -> Any:
-                # What was made outside of the loop may stand in it.
-                inner = dict(env)
-                inner.update((one, position if isinstance(one.first, int) and one.first == 0 else position + one.first) for one, position in zip(axes, at))
+                inner = _inside(env, axes, at)
                 found = _lower(expr, inner)
                 return found if where is None else _te.select(_lower(where, inner), found, _NEUTRAL[kind](found.dtype))
 
@@ -236,6 +261,46 @@ def _reduction(kind: str) -> Any:
     reduce.__name__ = reduce.__qualname__ = kind
     reduce.__doc__ = f"The {kind} along axes."
     return reduce
+
+
+def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Callable[..., Any]:
+    """A reduction by a function that joins two values, or two tuples of values, in any order; `fidentity` of the dtypes changes nothing."""
+
+    def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
+        if where is not None or init is not None:
+            raise NotImplementedError(f"{name}(where=…) and (init=…): an element that is left out is the identity, which the script can choose itself")
+        axes: list[IterVar] = [axis] if isinstance(axis, IterVar) else list(axis)
+        several = isinstance(expr, (tuple, list))
+
+        def known(values: Any) -> Any:
+            return tuple(PrimExpr(lambda _, value=value: value) for value in values) if several else PrimExpr(lambda _: values)
+
+        def made(env: dict[Any, Any]) -> Any:
+            def lowered(found: Any, inner: dict[Any, Any]) -> Any:
+                return tuple(_lower(one, inner) for one in found) if several else _lower(found, inner)
+
+            def element(*at: Any) -> Any:
+                return lowered(expr, _inside(env, axes, at))
+
+            def combine(a: Any, b: Any) -> Any:
+                return lowered(fcombine(known(a), known(b)), {})
+
+            # The identity depends on the dtypes, which an element has wherever it is.
+            first = element(*(_te.const(0, "int64") for _ in axes))
+            dtypes = [str(getattr(one, "dtype", "float32" if isinstance(one, float) else "int32")) for one in (first if several else [first])]
+            return _builder.get().fold(tuple(one.extent for one in axes), element, combine, lowered(fidentity(*dtypes), {}), commutes=True)
+
+        whole = PrimExpr(made)
+        return tuple(_apply(lambda values, at=at: values[at], whole) for at in range(len(expr))) if several else whole
+
+    return reduce
+
+
+def _inside(env: dict[Any, Any], axes: Sequence[IterVar], at: Sequence[Any]) -> dict[Any, Any]:
+    """What is known inside of a loop; what was made outside of it may stand in it."""
+    inner = dict(env)
+    inner.update((one, position if isinstance(one.first, int) and one.first == 0 else position + one.first) for one, position in zip(axes, at))
+    return inner
 
 
 # What changes nothing.
@@ -332,7 +397,7 @@ def max_value(dtype: Any, span: Any = None) -> PrimExpr:
 
 
 functions.update({kind: _reduction(kind) for kind in ("sum", "max", "min")})
-functions.update(compute=compute, reduce_axis=reduce_axis, pow=functions["power"])
+functions.update(compute=compute, reduce_axis=reduce_axis, comm_reducer=comm_reducer, pow=functions["power"])
 
 
 class SpecializedCondition:

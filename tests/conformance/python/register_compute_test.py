@@ -120,6 +120,38 @@ def test_chosen_elements(kind):
     np.testing.assert_allclose(np.clip(run(declare(compute, relation), X), least, most), np.clip(chosen, least, most), rtol=1e-5)
 
 
+def test_reducers_of_a_script():
+    def relation(types, attrs):
+        rows = types[0].shape[:1]
+        return relay.TupleType([relay.TensorType(rows, "int32"), relay.TensorType(rows, types[0].dtype), relay.TensorType(rows, types[0].dtype)])
+
+    def compute(attrs, inputs, out_type):
+        x = inputs[0]
+        # Reducers may also be made where no call is computed; axes belong to one.
+        k = te.reduce_axis((0, x.shape[1]), "k")
+        greatest = te.comm_reducer(
+            lambda a, b: (tir.Select(a[1] >= b[1], a[0], b[0]), tir.Select(a[1] >= b[1], a[1], b[1])),
+            lambda t0, t1: (tir.const(-1, t0), te.min_value(t1)), name="argmax",
+        )  # fmt: skip
+        place, value = te.compute((x.shape[0],), lambda i: greatest((k.astype("int32"), x[i, k]), axis=k), name="argmax")
+        product = te.comm_reducer(lambda a, b: a * b, lambda t: tir.const(1, t), name="prod")
+        return [place, value, te.compute((x.shape[0],), lambda i: product(x[i, k], axis=[k]))]
+
+    place, value, product = run(declare(compute, relation), X)
+    assert place.tolist() == X.argmax(1).tolist() and value.tolist() == X.max(1).tolist()
+    np.testing.assert_allclose(product, X.prod(1))
+
+
+def test_arithmetic_of_tensors():
+    def compute(attrs, inputs, out_type):
+        x, y = inputs
+        assert (x + y).shape == (3, 4)
+        return [2.0 / ((x + y) * x - y + 30.0) + -x + (1.0 - x)]
+
+    y = np.arange(4, dtype="float32")
+    np.testing.assert_allclose(run(declare(compute, "Broadcast", inputs=2), X, y), 2 / ((X + y) * X - y + 30) - X + (1 - X), rtol=1e-5)
+
+
 def test_windows_and_sharing():
     def compute(attrs, inputs, out_type):
         x, n = inputs[0], inputs[0].shape[0]
