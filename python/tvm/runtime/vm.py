@@ -130,11 +130,14 @@ class VirtualMachine:
             raise UnknownFunctionError(f"the program has no function {func_name}; it has {', '.join(known)}")
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a function. Raises RelayError for one that is none, and for arguments that do not fit."""
+        """Calls a function; without arguments with the last ones that it had. Raises RelayError for one that is none, and for arguments
+        that do not fit."""
         from ..relay.backend.values import from_program, to_program
 
         self._require(func_name)
-        given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        given = self._inputs.get(func_name, [])
         mod = self._exec._source
         signature: Any = _relay._core.function_signature(mod, func_name) if func_name in mod else None
         kinds = [] if signature is None else list(signature.arg_types)
@@ -176,7 +179,9 @@ class VirtualMachine:
         """Seconds of one call, `repeat` means of `number` calls each."""
         require_cpu(device, "a measurement")
         self._require(func_name)
-        given = self._arranged(func_name, args, kwargs) if args or kwargs else self._inputs.get(func_name, [])
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        given = self._inputs.get(func_name, [])
         return measure(lambda: self._exec.program.call(func_name, *given), number, repeat)
 
 

@@ -11,11 +11,18 @@ if TYPE_CHECKING:
 __all__ = ["list_tags", "register_tag"]
 
 # Makers whose products have names: what a product is, beside its name.
-_MAKERS: dict[str, dict[str, Any]] = {"nvidia": {"kind": "cuda"}, "raspberry-pi": {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "device": "arm_cpu"}}
-_PRODUCTS = (
-    "raspberry-pi/3b-aarch64", "raspberry-pi/4b-aarch64", "nvidia/jetson-nano", "nvidia/jetson-tx2", "nvidia/jetson-agx-xavier", "nvidia/geforce-rtx-3090",
-    "nvidia/nvidia-a100", "nvidia/nvidia-v100", "nvidia/tesla-t4", "nvidia/nvidia-h100",
-)  # fmt: skip
+_MAKERS: dict[str, dict[str, Any]] = {
+    "nvidia": {"kind": "cuda", "max_threads_per_block": 1024, "thread_warp_size": 32, "shared_memory_per_block": 49152, "registers_per_block": 65536},
+    "raspberry-pi": {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "device": "arm_cpu"},
+}  # fmt: skip
+# Products, those of one maker with the architecture that they are made for.
+_ARCHITECTURES = {
+    "jetson-nano": "sm_53", "jetson-tx2": "sm_62", "jetson-agx-xavier": "sm_72", "jetson-agx-orin-32gb": "sm_87", "jetson-agx-orin-64gb": "sm_87",
+    "geforce-gtx-1080-ti": "sm_61", "geforce-rtx-2080-ti": "sm_75", "geforce-rtx-3060": "sm_86", "geforce-rtx-3070": "sm_86", "geforce-rtx-3080": "sm_86",
+    "geforce-rtx-3090": "sm_86", "geforce-rtx-4090": "sm_89", "nvidia-v100": "sm_70", "tesla-t4": "sm_75", "nvidia-t4": "sm_75", "nvidia-a10": "sm_86",
+    "nvidia-a100": "sm_80", "nvidia-a40": "sm_86", "nvidia-h100": "sm_90a",
+}  # fmt: skip
+_PRODUCTS = ("raspberry-pi/3b-aarch64", "raspberry-pi/4b-aarch64", *(f"nvidia/{name}" for name in _ARCHITECTURES))
 _registered: dict[str, dict[str, Any]] = {}
 
 
@@ -29,7 +36,10 @@ def options_of(name: str) -> dict[str, Any]:
     """The kind and the options of a product. Raises ValueError for a name that is none."""
     if not is_tag(name):
         raise ValueError(f"no target is called {name!r}: register_tag gives a name to one")
-    return dict(_registered[name] if name in _registered else _MAKERS[name.split("/")[0]])
+    if name in _registered:
+        return dict(_registered[name])
+    maker, _, product = name.partition("/")
+    return {**_MAKERS[maker], **({"arch": _ARCHITECTURES[product]} if product in _ARCHITECTURES else {})}
 
 
 def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Target | None:

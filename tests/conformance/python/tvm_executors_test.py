@@ -117,3 +117,15 @@ def test_functions_that_a_machine_has_not(lib):
             machine.invoke("nope", filled(1))
     with pytest.raises(tvm.TVMError, match="no function nope"):
         machine.benchmark(tvm.cpu(), filled(1), func_name="nope")
+
+
+def test_a_machine_keeps_its_last_arguments():
+    x = relay.var("x", shape=(2, 3))
+    machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm"), tvm.cpu())
+    with pytest.raises(TypeError, match="@main needs a value for x"):
+        machine.invoke("main")
+    machine.invoke_stateful("main", filled(2))
+    assert machine.invoke("main").numpy().tolist() == [[4] * 3] * 2
+    machine.benchmark(tvm.cpu(), filled(3), number=1, repeat=1)
+    assert machine.run().numpy().tolist() == [[6] * 3] * 2
+    assert machine.module.time_evaluator("invoke", tvm.cpu(), number=1)("main").mean >= 0

@@ -232,7 +232,9 @@ def test_targets_as_json_and_by_tags():
     assert again == with_host and again.host.mcpu == "haswell"
     with pytest.raises(ValueError, match="is no JSON"):
         tvm.target.Target('{"kind": llvm}')
-    assert tvm.target.Target("nvidia/geforce-rtx-3070").kind.name == "cuda"
+    product = tvm.target.Target("nvidia/geforce-rtx-3070")
+    assert product.kind.name == "cuda" and product.arch == "sm_86" and int(product.attrs["max_threads_per_block"]) == 1024
+    assert tvm.target.list_tags()["nvidia/nvidia-a100"].attrs["arch"] == "sm_80" and tvm.target.Target("nvidia/some-board").attrs.get("arch") is None
     assert tvm.target.Target({"tag": "raspberry-pi/4b-aarch64"}).tag == "raspberry-pi/4b-aarch64"
     with pytest.raises(ValueError, match="no target is called 'own/board'"):
         tvm.target.Target({"tag": "own/board"})
