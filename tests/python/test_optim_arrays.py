@@ -172,3 +172,17 @@ def test_label_smoothing(reduction):
     for wrong in (1.5, -0.1):
         with pytest.raises(ValueError, match="label_smoothing is"):
             optim.losses.cross_entropy(rnp.asarray(logits), rnp.asarray(labels), label_smoothing=wrong)
+
+
+@pytest.mark.parametrize("smooth", [0.0, 0.3])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_labels_that_are_probabilities(reduction, smooth):
+    rng = np.random.default_rng(2)
+    logits, given = rng.normal(size=(4, 5)), rng.dirichlet(np.ones(5), size=4)
+    likely = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    losses = -(likely * (given * (1 - smooth) + smooth / 5)).sum(1)
+    expected = {"mean": losses.mean(), "sum": losses.sum(), "none": losses}[reduction]
+    run = relay.function(lambda x, y: optim.losses.cross_entropy(x, y, reduction, label_smoothing=smooth))
+    np.testing.assert_allclose(run(logits, given), expected, rtol=1e-12)
+    with pytest.raises(relay.RelayError, match="(?s)cross_entropy.*float64"):
+        run(logits, given[:, :4])

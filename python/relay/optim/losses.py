@@ -9,10 +9,10 @@ from typing import Callable
 
 from .. import _core
 from .._checks import require_int
-from .._core import Call, Expr, Function, IRModule, Kind, Let, RelayError, TensorType, TypeVar, Var
+from .._core import Call, Expr, Function, Kind, Let, RelayError, TensorType, Type, TypeVar, Var
 from ..expr import as_expr, const
 from ..op import nn
-from ..op._arrays import over_arrays
+from ..op._arrays import current_module, over_arrays
 from ..op.tensor import abs as abs_of
 from ..op.tensor import (
     add, cast, cast_like, divide, equal, exp, expand_dims, gather, less, log, logical_not, maximum, mean, multiply, negative, shape_of, squeeze,
@@ -20,6 +20,7 @@ from ..op.tensor import (
 )  # fmt: skip
 from ..op.tensor import max as max_of
 from ..op.tensor import sum as sum_of
+from ._tree import is_float
 from .schedules import _number
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "huber_loss", "l1_loss", "mse_loss", "nll_loss"]
@@ -46,11 +47,22 @@ def _of_one_type(loss: str, arguments: dict[str, Expr], body: Callable[..., Expr
     return Let(function, Function(params, body(*params), None, [one, *types]), Call(function, values))
 
 
-def _check_labels(loss: str, labels: Expr) -> None:
+def _type_of(labels: Expr) -> Type | None:
     try:
-        found = _core.infer_expr_type(labels, IRModule())
+        return _core.infer_expr_type(labels, current_module())
     except RelayError:  # it needs a module, or is wrong by itself: the pass that has both says so
-        return
+        return None
+
+
+def _are_probabilities(labels: Expr, logits: Expr) -> bool:
+    found, scores = _type_of(labels), _type_of(logits)
+    if not isinstance(found, TensorType) or not isinstance(scores, TensorType):
+        return False
+    return is_float(found) and len(found.shape) == len(scores.shape)
+
+
+def _check_labels(loss: str, labels: Expr) -> None:
+    found = _type_of(labels)
     if isinstance(found, TensorType) and isinstance(found.dtype, str) and not found.dtype.lstrip("u").startswith("int"):
         raise TypeError(f"{loss}: labels are numbers of classes, int32 or int64, not {found}")
 
@@ -68,6 +80,8 @@ def cross_entropy(
 ) -> Expr:  # fmt: skip
     """Cross entropy of the softmax of logits (…, classes) against labels (…), int32 or int64; labels are those of `nll_loss`.
 
+    Labels may be probabilities of the classes, too: (…, classes), of the logits' dtype. Then none is ignored, and the mean is one over labels.
+
     `label_smoothing` is the share of the probability, from 0 to 1, that all classes get alike; the label has the rest.
     """
     logits, labels = as_expr(logits), as_expr(labels)
@@ -75,6 +89,15 @@ def cross_entropy(
     if smooth > 1:
         raise ValueError(f"label_smoothing is from 0 to 1, not {label_smoothing!r}")
     likely = nn.log_softmax(logits, -1)
+    if _are_probabilities(labels, logits):
+
+        def body(_: Expr, labels: Expr, likely: Expr) -> Expr:
+            losses = negative(sum_of(multiply(labels, likely), -1))
+            if smooth:
+                losses = subtract(multiply(losses, 1 - smooth), multiply(mean(likely, -1), smooth))
+            return _reduced(losses, reduction)
+
+        return _of_one_type("cross_entropy", {"logits": logits, "labels": labels}, body, {"likely": likely})
     return _negative_log_likelihood("cross_entropy", "logits", logits, labels, reduction, ignore_index, likely, smooth)
 
 
