@@ -33,6 +33,11 @@ class Guards {
                   const Scalar& around = {});
   /// Null: always.
   const Scalar& of(const ScalarNode* node) const { return guards_.at(node).when; }
+  /// A condition that stands within a node, made so that it may be asked where that is not
+  /// evaluated: false there, if it reads what may be out of range then.
+  Scalar anywhere(const ScalarNode* within, const ScalarRef& condition) {
+    return anywhere(of(within), condition);
+  }
 
  private:
   struct Guard {
@@ -40,11 +45,14 @@ class Guards {
     Scalar when;
   };
   void join(const ScalarNode* node, const Scalar& when);
-  Scalar both(const Scalar& outer, Scalar condition);
+  Scalar both(const Scalar& outer, const Scalar& condition);
+  Scalar anywhere(const Scalar& when, const Scalar& condition);
+  bool is_harmless(const ScalarRef& condition);
   Scalar opposite(const ScalarRef& condition);
 
   std::unordered_map<const ScalarNode*, Guard> guards_;
   std::unordered_map<const ScalarNode*, Scalar> opposites_;
+  std::unordered_map<const ScalarNode*, bool> harmless_;
 };
 
 using IsActive = std::function<bool(const ScalarNode& leaf)>;

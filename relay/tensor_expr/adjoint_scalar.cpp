@@ -150,8 +150,32 @@ Guards::Guards(std::span<const ScalarRef> order, std::span<const ScalarRef> root
   }
 }
 
-Scalar Guards::both(const Scalar& outer, Scalar condition) {
-  return outer.node() == nullptr ? condition : outer && condition;
+// An `and` evaluates both of its operands.
+Scalar Guards::both(const Scalar& outer, const Scalar& condition) {
+  if (outer.node() == nullptr) return condition;
+  return is_harmless(condition.ref()) ? outer && condition : anywhere(outer, condition);
+}
+
+Scalar Guards::anywhere(const Scalar& when, const Scalar& condition) {
+  if (when.node() == nullptr || is_harmless(condition.ref())) return condition;
+  return select(when, condition, zero(kBool));
+}
+
+// True for a condition that may be evaluated anywhere: its loads, if any, say themselves what is
+// outside, or stand at indices of loops.
+bool Guards::is_harmless(const ScalarRef& condition) {
+  auto [entry, added] = harmless_.try_emplace(condition.get(), true);
+  if (!added) return entry->second;
+  const ScalarRef roots[] = {condition};
+  bool harmless = true;
+  for (const ScalarNode* node : post_order(roots)) {
+    harmless = harmless && !can_fail(*node);
+    if (node->kind != ScalarKind::kLoad || node->bounds != Bounds::kProven) continue;
+    for (const ScalarRef& index : node->args)
+      harmless =
+          harmless && (index->kind == ScalarKind::kIndex || index->kind == ScalarKind::kConst);
+  }
+  return harmless_[condition.get()] = harmless;
 }
 
 Scalar Guards::opposite(const ScalarRef& condition) {
@@ -277,12 +301,13 @@ std::vector<LeafAdjoint> differentiate(std::span<const ScalarRef> roots,
         break;
       case ScalarKind::kSelect: {
         Scalar none = zero(a.dtype());
-        if (is_wanted(1)) add(node.args[1], select(node.args[0], a, none));
-        if (is_wanted(2)) add(node.args[2], select(node.args[0], none, a));
+        const Scalar condition = guards.anywhere(&node, node.args[0]);
+        if (is_wanted(1)) add(node.args[1], select(condition, a, none));
+        if (is_wanted(2)) add(node.args[2], select(condition, none, a));
         break;
       }
       case ScalarKind::kFail:
-        add(node.args[1], select(node.args[0], a, zero(a.dtype())));
+        add(node.args[1], select(guards.anywhere(&node, node.args[0]), a, zero(a.dtype())));
         break;
       default:
         throw NoAdjoint("it folds over what a scan carries");
