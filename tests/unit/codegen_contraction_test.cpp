@@ -497,5 +497,30 @@ TEST(ContractionKernel, NoStackInInnerLoopsOfPackedOperands) {
                     true);
 }
 
+// Lines of a panel are fetched ahead where multiplications leave time for it.
+TEST(ContractionKernel, OneRowReadsItsPanelAsAStream) {
+  const Target target = Target::parse("avx512");
+  for (int64_t m : {1, 6}) {
+    const te::Computation plain = computation_of("nn.dense", Attrs::make(DenseAttrs{}),
+                                                 {tensor({m, 256}), tensor({1024, 256})});
+    auto operand = lower::packing_of(
+        plain, [](size_t input) { return input == 1; }, target.processor);
+    ASSERT_TRUE(operand.has_value());
+    auto kernel = std::make_shared<lower::Kernel>();
+    kernel->name = "test";
+    kernel->implementation = "contraction";
+    kernel->body = *contraction_of(operand->computation);
+    const auto loops =
+        inner_products(codegen::emit_text(*kernel, target, codegen::Text::kAssembly));
+    ASSERT_FALSE(loops.empty());
+    for (const auto& loop : loops) {
+      const bool fetches = std::any_of(loop.begin(), loop.end(), [](const std::string& line) {
+        return line.find("prefetch") != std::string::npos;
+      });
+      EXPECT_EQ(fetches, m > 1) << m;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace relay::codegen_contraction_test

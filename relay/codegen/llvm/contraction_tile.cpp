@@ -109,13 +109,16 @@ void ContractionEmitter::emit_tile(int64_t rows, int64_t vectors, Value* first_r
   if (plan_.one_pass) prefetch_epilogue(rows, vectors, first_row, first_column);
 
   const RightLine next = next_panel(right, vectors);
+  // One row has a multiply-add for each load: the processor fetches what lies in one line ahead by
+  // itself, and asking for it would take the place of loads.
+  const bool is_stream = rows == 1 && right.pitch == nullptr;
 
   clear_registers();
   llvm::Type* wide = accumulator(lanes_);
   Sums sums = begin_sums(rows, vectors, first_row, first_column);
   auto step = [&](Value* k, int64_t steps) {
     std::vector<Value*> columns = load_right(right, k, masks);
-    if (plan_.rhs_packed) prefetch_ahead(right, vectors, k);
+    if (plan_.rhs_packed && !is_stream) prefetch_ahead(right, vectors, k);
     if (next.at != nullptr)
       prefetch(element(next.at, next.dtype, mul(k, next.step)), Cache::kSecond);
     if (plan_.group == 1) prefetch_rows_ahead(left, rows, k);
