@@ -76,4 +76,19 @@ int allowed_processors() {
   return std::max(count, 1);
 }
 
+int current_processor() { return sched_getcpu(); }
+
+int move_from_processors(std::span<const int> taken) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
+  cpu_set_t others = allowed;
+  for (int each : taken) {
+    if (each >= 0 && each < CPU_SETSIZE) CPU_CLR(each, &others);
+  }
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return -1;
+  const int now = sched_getcpu();
+  sched_setaffinity(0, sizeof allowed, &allowed);
+  return now;
+}
+
 }  // namespace relay

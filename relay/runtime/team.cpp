@@ -258,9 +258,11 @@ int Team::take_seat(TeamJob& job, int preferred) {
 // Takes part in the caller's runs, engaged to begin with and not at the end. False if it leaves
 // because callers want the core.
 bool Team::help(TeamJob& job, int seat, uint32_t calls, Clock::time_point* idle_since) {
+  job.step_aside(seat);
   uint64_t now = job.look();
   while (true) {
     if ((now & TeamJob::kOpen) == 0) {
+      job.step_aside(seat);
       engaged_.fetch_sub(1, std::memory_order_relaxed);
       *idle_since = Clock::now();
       if (!wait_for_run(job, calls, *idle_since)) return true;
@@ -278,7 +280,7 @@ bool Team::help(TeamJob& job, int seat, uint32_t calls, Clock::time_point* idle_
     }
     uint32_t stage = TeamJob::stage_of(now);
     if (job.join(now)) stage = job.go_on(stage, seat);
-    now = job.wait(stage);
+    now = job.wait(stage, seat);
   }
 }
 
@@ -366,6 +368,7 @@ void Workers::run(TeamWork& work, bool wake) {
     if (place < 0) place = team.show(job);
     team.call(job, wake || now - last_run_ < kRecently);
   };
+  job.seen(0);
   uint32_t stage = job.open(work, kind);
   if (!team.complete(job)) call_others();
   job.take_part(stage, 0, /*first=*/true);
@@ -375,8 +378,8 @@ void Workers::run(TeamWork& work, bool wake) {
       job.take_part(++stage, 0, /*first=*/true);
       continue;
     }
-    uint64_t now = job.wait(stage);
-    while ((now & TeamJob::kOpen) != 0 && !job.join(now)) now = job.wait(TeamJob::stage_of(now));
+    uint64_t now = job.wait(stage, 0);
+    while ((now & TeamJob::kOpen) != 0 && !job.join(now)) now = job.wait(TeamJob::stage_of(now), 0);
     if ((now & TeamJob::kOpen) == 0) break;
     stage = TeamJob::stage_of(now);
     job.take_part(stage, 0, /*first=*/false);

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <climits>
 #include <utility>
+#include <vector>
+
+#include <relay/runtime/processors.h>
 
 namespace relay {
 
@@ -21,6 +24,8 @@ constexpr auto kAlone = std::chrono::microseconds(50);
 constexpr auto kLong = std::chrono::milliseconds(20);
 // With more workers than processors some wait for others' cores all the time.
 constexpr auto kCrowded = std::chrono::microseconds(200);
+// A thread that has gone to another processor stays there for that long, whoever else does.
+constexpr auto kStayAtLeast = std::chrono::microseconds(500);
 
 constexpr int64_t kMostPieces = 0xffff;  // of a share, as counters count
 
@@ -43,7 +48,12 @@ void futex_wake(void* word, int most) {
 
 // ---- Stages -------------------------------------------------------------------------------------
 
-TeamJob::TeamJob(int workers) : count(workers), seats(new Seat[static_cast<size_t>(workers)]) {}
+TeamJob::TeamJob(int workers)
+    : count(workers),
+      seats(new Seat[static_cast<size_t>(workers)]),
+      processors(new std::atomic<int>[static_cast<size_t>(workers)]) {
+  for (int i = 0; i < count; ++i) processors[static_cast<size_t>(i)] = -1;
+}
 
 uint32_t TeamJob::open(TeamWork& todo, TeamWork::Stage kind) {
   work_ = &todo;
@@ -98,7 +108,45 @@ uint32_t TeamJob::go_on(uint32_t stage, int worker) {
   return stage;
 }
 
-uint64_t TeamJob::wait(uint32_t stage) {
+void TeamJob::seen(int worker) {
+  std::atomic<int>& processor = processors[static_cast<size_t>(worker)];
+  const int now = current_processor();
+  if (processor.load(std::memory_order_relaxed) != now)
+    processor.store(now, std::memory_order_relaxed);
+}
+
+// Where the other workers are.
+std::vector<int> TeamJob::processors_of_others(int worker) const {
+  std::vector<int> found;
+  for (int i = 0; i < count; ++i) {
+    const auto seat = static_cast<size_t>(i);
+    if (i == worker || (i > 0 && seats[seat].taken.load(std::memory_order_relaxed) == 0)) continue;
+    found.push_back(processors[seat].load(std::memory_order_relaxed));
+  }
+  return found;
+}
+
+// Schedulers wake a thread where its caller runs, and may leave it there for seconds though other
+// processors are idle, since it takes little time: then it waits for the caller, who does all.
+void TeamJob::step_aside(int worker) {
+  thread_local Clock::time_point last;
+  seen(worker);
+  if (crowded.load(std::memory_order_relaxed)) return;
+  const int own = processors[static_cast<size_t>(worker)].load(std::memory_order_relaxed);
+  bool alone = true;
+  for (int i = 0; i < count; ++i)
+    alone &=
+        i == worker || processors[static_cast<size_t>(i)].load(std::memory_order_relaxed) != own;
+  if (alone || own < 0) return;
+  const std::vector<int> others = processors_of_others(worker);
+  if (std::find(others.begin(), others.end(), own) == others.end()) return;
+  const Clock::time_point now = Clock::now();
+  if (now - last < kStayAtLeast) return;
+  last = now;
+  if (move_from_processors(others) >= 0) seen(worker);
+}
+
+uint64_t TeamJob::wait(uint32_t stage, int worker) {
   const bool many = crowded.load(std::memory_order_relaxed);
   const std::chrono::nanoseconds alone = many ? std::chrono::nanoseconds(0) : kAlone;
   const std::chrono::nanoseconds most = many ? std::chrono::nanoseconds(kCrowded) : kLong;
@@ -111,7 +159,9 @@ uint64_t TeamJob::wait(uint32_t stage) {
     }
     const auto waited = Clock::now() - begin;
     if (waited > most) break;
-    if (waited > alone) sched_yield();
+    if (waited <= alone) continue;
+    if (worker > 0) step_aside(worker);
+    sched_yield();
   }
   sleep(stage);
   return look();

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <relay/runtime/team.h>
 #include <relay/support/fork_mutex.h>
@@ -38,6 +39,8 @@ struct TeamJob {
 
   const int count;
   const std::unique_ptr<Seat[]> seats;
+  /// Where each worker was seen last; apart from what changes in each stage.
+  const std::unique_ptr<std::atomic<int>[]> processors;
   std::atomic<int> attached{0};  // threads that hold a seat
   std::atomic<int> limit{0};     // most threads at work in the process, callers included
   std::atomic<bool> crowded{false};
@@ -55,7 +58,11 @@ struct TeamJob {
   /// whose end it has to wait for.
   uint32_t go_on(uint32_t stage, int worker);
   /// Waits by the clock until that stage is over. Returns the word.
-  uint64_t wait(uint32_t stage);
+  uint64_t wait(uint32_t stage, int worker);
+  /// Tells where a worker runs.
+  void seen(int worker);
+  /// Called by a helping thread, which leaves a processor that another worker of the job uses.
+  void step_aside(int worker);
   uint64_t look() const { return word_.load(); }
   /// Called by the caller after the run: throws the exception of the work.
   void finish();
@@ -64,6 +71,7 @@ struct TeamJob {
 
  private:
   void sleep(uint32_t stage);
+  std::vector<int> processors_of_others(int worker) const;
   void keep_error();
 
   TeamWork* work_ = nullptr;

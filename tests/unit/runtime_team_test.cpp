@@ -22,6 +22,7 @@
 
 #include <relay/runtime/processors.h>
 #include <relay/runtime/team.h>
+#include <relay/runtime/team_job.h>
 #include <tests/support/child_process.h>
 
 namespace relay::runtime_team_test {
@@ -443,6 +444,52 @@ TEST(RuntimeTeam, PinnedToOneProcessor) {
   });
   pinned.join();
   EXPECT_GE(allowed_processors(), 1);
+}
+
+// A thread goes to another processor, and may be anywhere afterwards.
+TEST(RuntimeProcessors, AThreadMoves) {
+  std::thread thread([] {
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    std::vector<int> all;
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &before)) all.push_back(i);
+    EXPECT_EQ(move_from_processors(all), -1);
+    for (int left : all) {
+      std::vector<int> taken = all;
+      std::erase(taken, left);
+      taken.push_back(-1);  // of a worker that is nowhere yet
+      EXPECT_EQ(move_from_processors(taken), left);
+    }
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  });
+  thread.join();
+}
+
+// A thread that finds itself where its caller is leaves.
+TEST(RuntimeTeam, ThreadsLeaveTheProcessorOfTheirCaller) {
+  if (allowed_processors() < 2) GTEST_SKIP() << "one processor";
+  TeamJob job(2);
+  std::thread thread([&] {
+    cpu_set_t all;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (!CPU_ISSET(i, &all)) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(i, &one);
+      ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+      job.seen(0);
+      ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // after the last move
+      // Elsewhere already, if the scheduler was quicker.
+      job.step_aside(1);
+      EXPECT_EQ(job.processors[0], i);
+      EXPECT_NE(job.processors[1], i);
+    }
+  });
+  thread.join();
 }
 
 // Callers, nested work and exceptions all at once, for as long as RELAY_STRESS_SECONDS says.

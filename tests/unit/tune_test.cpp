@@ -10,6 +10,7 @@
 #include <set>
 
 #include <relay/codegen/tuned.h>
+#include <relay/eval/eval.h>
 #include <relay/infer/infer.h>
 #include <relay/lower/contraction_choices.h>
 #include <relay/op/nn/nn_attrs.h>
