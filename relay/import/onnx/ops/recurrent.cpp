@@ -134,15 +134,24 @@ GraphValue used_steps(NodeContext& node, const GraphValue& x, const GraphValue& 
   return node.emit("where", {used, x, node.scalar(x.dtype(), 0)});
 }
 
-/// All steps of one direction: Y (steps, batch, hidden) and the last states.
-Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, Step step,
-                     GraphValue x, const GraphValue& lengths, const Values& first, bool backward) {
+/// One direction on its way through the loop.
+struct Running {
+  Direction weights;
+  bool backward = false;
+  GraphValue projected;  // (steps, batch, gates · hidden): the products with the inputs
+  Values first;          // the states that it begins with
+};
+
+GraphValue turned(NodeContext& node, const GraphValue& v, const GraphValue& lengths) {
+  if (!lengths) return node.emit("reverse", {v}, {{"axis", 0}});
+  return node.emit("reverse_sequence", {v, lengths}, {{"seq_axis", 0}, {"batch_axis", 1}});
+}
+
+GraphValue projections(NodeContext& node, const Layer& layer, const Running& direction,
+                       GraphValue x, const GraphValue& lengths) {
+  const Direction& d = direction.weights;
   Dim steps = x.dim(0), batch = x.dim(1);
-  auto turned = [&](const GraphValue& v) {
-    if (!lengths) return node.emit("reverse", {v}, {{"axis", 0}});
-    return node.emit("reverse_sequence", {v, lengths}, {{"seq_axis", 0}, {"batch_axis", 1}});
-  };
-  if (backward) x = turned(x);
+  if (direction.backward) x = turned(node, x, lengths);
   auto width = static_cast<int64_t>(layer.gates) * layer.hidden;
   auto flat = [&](const GraphValue& all) { return node.reshape(all, {steps * batch, x.dim(2)}); };
   GraphValue projected;
@@ -153,54 +162,79 @@ Values run_direction(NodeContext& node, const Layer& layer, const Direction& d, 
     projected = node.emit("nn.dense", {flat(x), d.weight});
   }
   if (d.bias) projected = node.emit("nn.bias_add", {projected, d.bias}, {{"axis", 1}});
-  projected = node.reshape(projected, {steps, batch, width});
+  return node.reshape(projected, {steps, batch, width});
+}
 
-  GraphValue y =
-      node.broadcast_to(node.reshape(node.scalar(x.dtype(), 0), {Dim(1), Dim(1), Dim(1)}),
-                        std::vector<Dim>{steps, batch, layer.hidden});
+/// The states of a direction after one more step, at the place `at`.
+Values next_states(NodeContext& node, const Layer& layer, const Running& direction, Step step,
+                   const GraphValue& at, const Values& own, const GraphValue& lengths) {
+  GraphValue now = node.emit("take", {direction.projected, at}, {{"axis", 0}});
+  if (!lengths) return step(node, layer, direction.weights, now, own);
+  Values before = own;
+  GraphValue position = node.cast(at, lengths.dtype());
+  GraphValue active = node.unsqueeze(node.emit("less", {position, lengths}), {1});
+  // A row that has ended counts in the range of what is quantised once more, then as zeros.
+  if (direction.weights.recurrent_integers) {
+    GraphValue counts = node.unsqueeze(node.emit("less_equal", {position, lengths}), {1});
+    before[0] = node.emit("where", {counts, own[0], node.scalar(now.dtype(), 0)});
+  }
+  Values next = step(node, layer, direction.weights, now, before);
+  for (size_t k = 0; k < next.size(); ++k) {
+    next[k] = node.emit("where", {active, next[k], own[k]});
+  }
+  return next;
+}
+
+/// All steps of the directions, side by side in one loop: for each Y (steps, batch, hidden) and the
+/// last states.
+std::vector<Values> run_directions(NodeContext& node, const Layer& layer,
+                                   std::vector<Running>& directions, Step step, const GraphValue& x,
+                                   const GraphValue& lengths) {
+  Dim steps = x.dim(0), batch = x.dim(1);
   GraphValue at = node.constant_value(NDArray::scalar<int64_t>(0));
   at = GraphValue::of(node.importer().expr(at), at.type());  // changes: its element is not known
+  Values states{at};
+  for (Running& each : directions) {
+    each.projected = projections(node, layer, each, x, lengths);
+    states.push_back(
+        node.broadcast_to(node.reshape(node.scalar(x.dtype(), 0), {Dim(1), Dim(1), Dim(1)}),
+                          std::vector<Dim>{steps, batch, layer.hidden}));
+    states.insert(states.end(), each.first.begin(), each.first.end());
+  }
   GraphValue limit = node.known_value({steps}, {}, kInt64);
   if (steps.is_any()) {
     GraphValue shape = node.emit("shape_of", {x}, {{"dtype", kInt64}});
     limit =
         node.emit("take", {shape, node.constant_value(NDArray::scalar<int64_t>(0))}, {{"axis", 0}});
   }
-  Values states{at, y};
-  states.insert(states.end(), first.begin(), first.end());
+  auto part_of = [&](const Values& s, size_t d) {  // Y and the states of a direction
+    auto begin = s.begin() + 1 + static_cast<std::ptrdiff_t>(d * (1 + layer.states));
+    return Values(begin, begin + 1 + static_cast<std::ptrdiff_t>(layer.states));
+  };
   auto test = [&](NodeContext& inner, const Values& s) {
     return inner.emit("less", {s[0], limit});
   };
   auto round = [&](NodeContext& inner, const Values& s) {
-    Values own(s.begin() + 2, s.end());
-    GraphValue now = inner.emit("take", {projected, s[0]}, {{"axis", 0}});
-    GraphValue active;
-    Values before = own;
-    if (lengths) {
-      GraphValue position = inner.cast(s[0], lengths.dtype());
-      active = inner.unsqueeze(inner.emit("less", {position, lengths}), {1});
-      // A row that has ended counts in the range of what is quantised once more, then as zeros.
-      if (d.recurrent_integers) {
-        GraphValue counts = inner.unsqueeze(inner.emit("less_equal", {position, lengths}), {1});
-        before[0] = inner.emit("where", {counts, own[0], inner.scalar(x.dtype(), 0)});
-      }
+    Values result{inner.emit("add", {s[0], inner.scalar(kInt64, 1)})};
+    for (size_t d = 0; d < directions.size(); ++d) {
+      Values own = part_of(s, d);
+      const GraphValue y = own[0];
+      own.erase(own.begin());
+      Values next = next_states(inner, layer, directions[d], step, s[0], own, lengths);
+      result.push_back(inner.with_part(y, s[0], next[0]));
+      result.insert(result.end(), next.begin(), next.end());
     }
-    Values next = step(inner, layer, d, now, before);
-    if (lengths) {
-      for (size_t k = 0; k < next.size(); ++k) {
-        next[k] = inner.emit("where", {active, next[k], own[k]});
-      }
-    }
-    GraphValue after = inner.emit("add", {s[0], inner.scalar(kInt64, 1)});
-    Values result{after, inner.with_part(s[1], s[0], next[0])};
-    result.insert(result.end(), next.begin(), next.end());
     return result;
   };
-  Values last = node.loop(states, test, round);
-  last.erase(last.begin());
-  if (lengths) last[0] = only_active(node, last[0], lengths);
-  if (backward) last[0] = turned(last[0]);
-  return last;
+  const Values last = node.loop(states, test, round);
+  std::vector<Values> results;
+  for (size_t d = 0; d < directions.size(); ++d) {
+    Values own = part_of(last, d);
+    if (lengths) own[0] = only_active(node, own[0], lengths);
+    if (directions[d].backward) own[0] = turned(node, own[0], lengths);
+    results.push_back(std::move(own));
+  }
+  return results;
 }
 
 std::vector<Activation> activations_of(NodeContext& node, size_t directions,
@@ -321,9 +355,9 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
     node.require(lengths.rank() == 1 && lengths.dtype().is_integer(), message);
     node.demand(lengths.dim(0), batch, message);
   }
-  std::vector<Values> results;
+  std::vector<Running> running(directions);
   for (size_t d = 0; d < directions; ++d) {
-    Direction own;
+    Direction& own = running[d].weights;
     own.weight = part(node, weight, d);
     own.recurrent = part(node, recurrence, d);
     if (quantised) {
@@ -355,7 +389,7 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
     size_t count = default_activations.size();
     own.activations.assign(activations.begin() + static_cast<std::ptrdiff_t>(d * count),
                            activations.begin() + static_cast<std::ptrdiff_t>((d + 1) * count));
-    Values first;
+    Values& first = running[d].first;
     for (size_t k = 0; k < layer.states; ++k) {
       if (node.has(5 + k)) {
         GraphValue given = node.input(5 + k);
@@ -366,9 +400,9 @@ Values recurrent(NodeContext& node, Layer layer, Step step,
                                           std::vector<Dim>{batch, layer.hidden}));
       }
     }
-    bool backward = direction == "reverse" || d == 1;
-    results.push_back(run_direction(node, layer, own, step, x, lengths, first, backward));
+    running[d].backward = direction == "reverse" || d == 1;
   }
+  const std::vector<Values> results = run_directions(node, layer, running, step, x, lengths);
   Values outputs;
   for (size_t k = 0; k <= layer.states; ++k) {
     // Y is (steps, directions, batch, hidden), states are (directions, batch, hidden).
