@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <relay/runtime/library_operands.h>
@@ -144,6 +145,8 @@ class Planner {
     compute_slots();
     size_places(plan_->slots.size());
     place_views();
+    for (const DataflowShape::Section& section : shape_.sections)
+      plan_->shares.push_back(share_work(section));
     place_temporaries();
     plan_launches();
     return std::move(plan_);
@@ -237,14 +240,20 @@ class Planner {
   }
 
   // Places temporaries by best fit in the order of the launches; memory that a launch reads for the
-  // last time is free from the next launch on.
+  // last time is free from the next launch on, or, among chains, behind all of them.
   void place_temporaries() {
     plan_->offsets.assign(graph_.places.size(), 0);
     arenas_.resize(shape_.arenas.size());
     std::vector<std::vector<uint32_t>> dying(graph_.launches.size());
+    std::vector<uint32_t> ends(graph_.launches.size());
+    for (size_t s = 0; s < shape_.sections.size(); ++s) {
+      const DataflowShape::Section& section = shape_.sections[s];
+      for (uint32_t i = section.begin; i < section.end; ++i)
+        ends[i] = plan_->shares[s].chains.empty() ? i : section.end - 1;
+    }
     for (uint32_t place = 0; place < graph_.places.size(); ++place) {
       if (shape_.root[place] == place && in_arena(place) && shape_.first_use[place] != kNone) {
-        dying[shape_.last_use[place]].push_back(place);
+        dying[ends[shape_.last_use[place]]].push_back(place);
       }
     }
     std::vector<size_t> held(graph_.places.size(), 0);  // bytes of the block; 0: taken over
@@ -286,7 +295,6 @@ class Planner {
   }
 
   void plan_launches() {
-    plan_->pieces.assign(graph_.launches.size(), 0);
     for (uint32_t i = 0; i < graph_.launches.size(); ++i) {
       const Launch& launch = graph_.launches[i];
       check_lines(launch);
@@ -301,16 +309,17 @@ class Planner {
         plan_->scratch_bytes = std::max(plan_->scratch_bytes, round_up(static_cast<size_t>(bytes)));
       }
     }
-    for (const DataflowShape::Section& section : shape_.sections) {
-      const DataflowPlan::Share share = share_work(section);
-      plan_->shares.push_back(share);
-      if (share.threaded) {
+    for (size_t s = 0; s < shape_.sections.size(); ++s) {
+      const DataflowShape::Section& section = shape_.sections[s];
+      DataflowPlan::Share& share = plan_->shares[s];
+      share.phases = static_cast<uint32_t>(plan_->phases.size());
+      if (share.threaded || share.copying) {
         plan_phases(section);
       } else {
         plan_->phases.push_back({section.begin, section.end, false});
       }
     }
-    plan_->shares.push_back({static_cast<uint32_t>(plan_->phases.size()), false, false});
+    plan_->shares.emplace_back().phases = static_cast<uint32_t>(plan_->phases.size());
   }
 
   struct Access {
@@ -372,21 +381,98 @@ class Planner {
     constexpr double kWorthCalling = 20'000;
     constexpr double kWorthWaking = 100'000;
     constexpr double kPiece = 10'000;
-    double nanoseconds = 0;
+    plan_->pieces.resize(graph_.launches.size(), 0);
+    if (section.library) return {};
+    DataflowPlan::Share share;
+    double nanoseconds = 0, copied = 0;
     for (uint32_t i = section.begin; i < section.end; ++i) {
       const Launch& launch = graph_.launches[i];
+      if (copies_at_most(launch)) share.copies.push_back(i);
       if (!executable_.kernels[launch.kernel].parallel) continue;
       double own = cost(launch);
       if (own < kWorthSharing) continue;
       plan_->pieces[i] = static_cast<uint32_t>(std::clamp(own / kPiece, 1.0, 1e6));
-      nanoseconds += own;
+      (copies_at_most(launch) ? copied : nanoseconds) += own;
     }
-    return {static_cast<uint32_t>(plan_->phases.size()), nanoseconds >= kWorthCalling,
-            nanoseconds >= kWorthWaking};
+    share.threaded = nanoseconds >= kWorthCalling;
+    share.waking = nanoseconds + copied >= kWorthWaking;
+    share.copying = nanoseconds + copied >= kWorthCalling;
+    if (nanoseconds < kWorthWaking) {
+      share.chains = worthy_chains(section, share.threaded ? nanoseconds : 0);
+      share.threaded |= !share.chains.empty();
+    }
+    return share;
+  }
+
+  static bool copies_at_most(const Launch& launch) {
+    return std::any_of(launch.in_place.begin(), launch.in_place.end(),
+                       [](const Launch::InPlace& pair) { return pair.copy; });
+  }
+
+  // The chains of a section if two workers are done with them clearly sooner than with all
+  // launches, of which `shared` nanoseconds would be divided among them; else none.
+  std::vector<DataflowPlan::Chain> worthy_chains(const DataflowShape::Section& section,
+                                                 double shared) const {
+    constexpr double kWorthChains = 5'000;
+    std::vector<DataflowPlan::Chain> chains = chains_of(section);
+    if (chains.size() < 2) return {};
+    double all = 0, longest = 0;
+    for (const DataflowPlan::Chain& chain : chains) {
+      double own = 0;
+      for (uint32_t i : chain)
+        if (!copies_at_most(graph_.launches[i])) own += cost(graph_.launches[i]);
+      all += own;
+      longest = std::max(longest, own);
+    }
+    const double saved = all - std::max(longest, all / 2);
+    if (saved < kWorthChains || saved < shared / 2) return {};
+    return chains;
+  }
+
+  // The launches of a section, divided where they have nothing in common: no memory that one of
+  // them writes, apart from temporaries' places, which are chosen later.
+  std::vector<DataflowPlan::Chain> chains_of(const DataflowShape::Section& section) const {
+    constexpr uint32_t kMostLaunches = 256;
+    const uint32_t count = section.end - section.begin;
+    if (count < 2 || count > kMostLaunches) return {};
+    // All launches that touch memory which one of them writes are one chain.
+    std::vector<uint32_t> chain(count);
+    std::iota(chain.begin(), chain.end(), 0u);
+    auto find = [&](uint32_t at) {
+      while (chain[at] != at) at = chain[at] = chain[chain[at]];
+      return at;
+    };
+    std::map<uint32_t, std::pair<bool, std::vector<uint32_t>>> touched;  // written; by launches
+    for (uint32_t i = 0; i < count; ++i) {
+      for (const Launch::Argument& argument : graph_.launches[section.begin + i].arguments) {
+        auto& [written, launches] = touched[shape_.family[shape_.root[argument.place]]];
+        written |= argument.written;
+        launches.push_back(i);
+      }
+    }
+    for (const auto& [memory, users] : touched) {
+      if (!users.first) continue;
+      for (uint32_t i : users.second) {
+        const uint32_t a = find(users.second.front()), b = find(i);
+        chain[std::max(a, b)] = std::min(a, b);
+      }
+    }
+    std::vector<DataflowPlan::Chain> chains;
+    std::vector<uint32_t> number(count, kNone);
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t& own = number[find(i)];
+      if (own == kNone) {
+        own = static_cast<uint32_t>(chains.size());
+        chains.emplace_back();
+      }
+      chains[own].push_back(section.begin + i);
+    }
+    return chains;
   }
 
   // Nanoseconds on one core, roughly: it moves some 8 bytes in one, or 32 of what its second cache
-  // has, and computes some 32 operations, or 128 of products.
+  // has, and computes some 32 operations, or 128 of products. It moves no more than its
+  // instructions can, though it may be given a tensor of which it takes a part.
   double cost(const Launch& launch) const {
     constexpr double kNear = 1 << 18;
     double bytes = 0, flops = 0;
@@ -396,6 +482,12 @@ class Planner {
       for (const Launch::Argument& argument : launch.arguments) {
         bytes += static_cast<double>(plan_->bytes[argument.place]);
       }
+    }
+    if (launch.products != kNone && launch.steps != kNone) {
+      constexpr double kVector = 64;
+      const auto steps = static_cast<double>(plan_->slots[launch.products]) +
+                         static_cast<double>(plan_->slots[launch.steps]);
+      if (steps > 0) bytes = std::min(bytes, steps * kVector);
     }
     if (launch.flops != kNone) flops = static_cast<double>(plan_->slots[launch.flops]);
     const bool products = executable_.kernels[launch.kernel].implementation == "contraction";

@@ -118,11 +118,19 @@ struct DataflowPlan {
     uint32_t begin = 0, end = 0;
     bool shared = false;  // true if several workers have work
   };
+  /// The launches of a section that touch no memory which those of another chain write: one worker
+  /// runs a chain, in order, while others run other chains.
+  using Chain = std::vector<uint32_t>;
   std::vector<Phase> phases;
   struct Share {
-    uint32_t phases = 0;    // the section's first phase; they end where the next one's begin
-    bool threaded = false;  // true if workers share it
-    bool waking = false;    // true if it pays to wake sleeping workers
+    uint32_t phases = 0;        // the section's first phase; they end where the next one's begin
+    bool threaded = false;      // true if workers share it
+    bool waking = false;        // true if it pays to wake sleeping workers
+    std::vector<Chain> chains;  // where workers share these and not its phases; two or more
+    /// Launches that copy what they find, unless that lies in its place: `threaded` and `chains`
+    /// count on that. Else workers share the phases if `copying` is true.
+    std::vector<uint32_t> copies;
+    bool copying = false;
   };
   std::vector<Share> shares;  // of each section, and one for the end
 

@@ -514,12 +514,12 @@ void DataflowRunner::run_sections(DataflowState& state, const DataflowPlan& plan
     const DataflowPlan::Share& share = plan.shares[s];
     std::byte* scratch =
         shared_->scratch.get(plan.scratch_bytes * workers, "the scratch memory of kernels");
-    const bool threaded = share.threaded && workers > 1;
-    std::span<WorkerState> states(shared_->workers.data(), threaded ? workers : 1);
+    const bool may_share = (share.threaded || share.copying) && workers > 1;
+    std::span<WorkerState> states(shared_->workers.data(), may_share ? workers : 1);
     std::fill(states.begin(), states.end(), WorkerState());
     SectionRun run(image_, graph, state.shape, plan, s, {state.buffers.data(), scratch, states},
                    *interrupt_, profile_);
-    if (threaded) {
+    if (run.threaded() && workers > 1) {
       workers_->run(run, share.waking);
     } else {
       run.run_alone();

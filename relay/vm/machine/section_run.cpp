@@ -36,7 +36,25 @@ SectionRun::SectionRun(const Image& image, const Graph& graph, const DataflowSha
       memory_(memory),
       interrupt_(interrupt),
       profile_(profile),
-      threaded_(plan.shares[section].threaded) {}
+      threaded_(plan.shares[section].threaded),
+      chains_(profile == nullptr ? plan.shares[section].chains
+                                 : std::span<const DataflowPlan::Chain>()) {
+  // What is to be copied after all is shared by all workers.
+  for (uint32_t i : plan.shares[section].copies) {
+    if (nothing_to_do(i)) continue;
+    chains_ = {};
+    threaded_ = plan.shares[section].copying;
+  }
+}
+
+// True for a copy of what lies in its place already.
+bool SectionRun::nothing_to_do(uint32_t index) const {
+  void* const* buffers = memory_.buffers + shape_.first_buffer[index];
+  const std::vector<Launch::InPlace>& pairs = graph_.launches[index].in_place;
+  return std::any_of(pairs.begin(), pairs.end(), [&](const Launch::InPlace& pair) {
+    return pair.copy && buffers[pair.written] == buffers[pair.read];
+  });
+}
 
 // While it is measured, each launch by itself.
 DataflowPlan::Phase SectionRun::phase(uint32_t number) const {
@@ -47,13 +65,16 @@ DataflowPlan::Phase SectionRun::phase(uint32_t number) const {
 
 TeamWork::Stage SectionRun::stage(uint32_t number) {
   if (profile_ != nullptr && number > 0) record(section_.begin + number - 1);
-  const uint32_t count = profile_ != nullptr ? section_.end - section_.begin : num_phases_;
+  const uint32_t count = profile_ != nullptr ? section_.end - section_.begin
+                         : chains_.empty()   ? num_phases_
+                                             : 1;
   // After a failure all tasks of that launch still run, and those of its phase before it, so that
   // the report does not depend on which worker ran which task.
   if (number == count || failed_.load(std::memory_order_relaxed) != kNone || stopped()) {
     return Stage::kNone;
   }
-  return phase(number).shared ? Stage::kShared : Stage::kAlone;
+  const bool shared = !chains_.empty() || phase(number).shared;
+  return shared ? Stage::kShared : Stage::kAlone;
 }
 
 bool SectionRun::stopped() {
@@ -64,6 +85,7 @@ bool SectionRun::stopped() {
 
 void SectionRun::work(const TeamTurn& turn) {
   if (profile_ != nullptr && turn.first) begin_ns_ = profile_clock();
+  if (!chains_.empty()) return run_chains(turn);
   const DataflowPlan::Phase now = phase(turn.stage);
   int list = 0;
   for (uint32_t i = now.begin; i < now.end; ++i) {
@@ -73,6 +95,23 @@ void SectionRun::work(const TeamTurn& turn) {
     if (!skip && (shared || turn.first)) run_launch(i, turn, shared ? list : -1);
     if (shared) ++list;
   }
+}
+
+// Each worker takes whole chains.
+void SectionRun::run_chains(const TeamTurn& turn) {
+  TeamTasks tasks(turn, 0, kMostPieces, &interrupt_);
+  const TeamTurn alone{turn.stage, turn.worker, true, nullptr};
+  int64_t range[2];
+  while (tasks.take(&tasks, static_cast<int64_t>(chains_.size()), range) != 0) {
+    for (int64_t chain = range[0]; chain < range[1]; ++chain) {
+      for (uint32_t i : chains_[static_cast<size_t>(chain)]) {
+        // Behind the first failure of all nothing counts, and in its chain nothing can run.
+        if (i > failed_.load(std::memory_order_relaxed) || stopped()) break;
+        run_launch(i, alone, -1);
+      }
+    }
+  }
+  if (tasks.stopped()) stopped_.store(true, std::memory_order_relaxed);
 }
 
 void SectionRun::run_alone() {
@@ -90,13 +129,12 @@ void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
   WorkerState& worker = memory_.workers[static_cast<size_t>(turn.worker)];
   KernelArgs args;
   args.buffers = memory_.buffers + shape_.first_buffer[index];
-  for (const Launch::InPlace& pair : launch.in_place) {
-    if (pair.copy && args.buffers[pair.written] == args.buffers[pair.read]) return;
-  }
+  if (nothing_to_do(index)) return;
   args.dims = plan_.dims.data() + shape_.first_dim[index];
   args.scratch = memory_.scratch + static_cast<size_t>(turn.worker) * plan_.scratch_bytes;
   args.functions = kernel_functions();
-  args.detail = &worker.detail;
+  FailureDetail detail;
+  args.detail = &detail;
   args.first = turn.first ? 1 : 0;
   args.stop = &interrupt_;
   int32_t code = 0;
@@ -117,10 +155,7 @@ void SectionRun::run_launch(uint32_t index, const TeamTurn& turn, int list) {
     stopped_.store(true, std::memory_order_relaxed);
     return;
   }
-  if (worker.launch == kNone) {
-    worker.launch = index;
-    worker.code = code;
-  }
+  if (index < worker.launch) worker = {index, code, detail};
   uint32_t before = failed_.load(std::memory_order_relaxed);
   while (index < before &&
          !failed_.compare_exchange_weak(before, index, std::memory_order_relaxed)) {

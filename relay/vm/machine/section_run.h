@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <relay/runtime/team.h>
 #include <relay/vm/machine/dataflow_plan.h>
@@ -42,10 +43,14 @@ class SectionRun final : public TeamWork {
   /// Call it after the run. Throws Interrupted, or DataflowFailure for the earliest failed task of
   /// the earliest failed launch, whichever worker ran it.
   void throw_if_failed() const;
+  /// True if workers share it.
+  bool threaded() const { return threaded_; }
 
  private:
   DataflowPlan::Phase phase(uint32_t number) const;
+  bool nothing_to_do(uint32_t index) const;
   bool stopped();
+  void run_chains(const TeamTurn& turn);
   void run_launch(uint32_t index, const TeamTurn& turn, int list);
   void record(uint32_t index);
   double predict(uint32_t index);
@@ -60,7 +65,8 @@ class SectionRun final : public TeamWork {
   const Memory memory_;
   const std::atomic<bool>& interrupt_;
   Profile* const profile_;
-  const bool threaded_;
+  bool threaded_;
+  std::span<const DataflowPlan::Chain> chains_;
   uint64_t begin_ns_ = 0;                // of the launch that is measured
   std::atomic<uint32_t> failed_{kNone};  // the first launch that failed
   std::atomic<bool> stopped_{false};     // interrupted
