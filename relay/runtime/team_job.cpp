@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include <relay/runtime/processors.h>
 
@@ -115,15 +116,15 @@ void TeamJob::seen(int worker) {
     processor.store(now, std::memory_order_relaxed);
 }
 
-// Where the other workers are.
-std::vector<int> TeamJob::processors_of_others(int worker) const {
-  std::vector<int> found;
-  for (int i = 0; i < count; ++i) {
+// Where the other workers are, as many as `found` has room for. Returns their number.
+size_t TeamJob::processors_of_others(int worker, std::span<int> found) const {
+  size_t number = 0;
+  for (int i = 0; i < count && number < found.size(); ++i) {
     const auto seat = static_cast<size_t>(i);
     if (i == worker || (i > 0 && seats[seat].taken.load(std::memory_order_relaxed) == 0)) continue;
-    found.push_back(processors[seat].load(std::memory_order_relaxed));
+    found[number++] = processors[seat].load(std::memory_order_relaxed);
   }
-  return found;
+  return number;
 }
 
 // Schedulers wake a thread where its caller runs, and may leave it there for seconds though other
@@ -138,7 +139,8 @@ void TeamJob::step_aside(int worker) {
     alone &=
         i == worker || processors[static_cast<size_t>(i)].load(std::memory_order_relaxed) != own;
   if (alone || own < 0) return;
-  const std::vector<int> others = processors_of_others(worker);
+  std::array<int, 64> places{};  // nothing is allocated in a run
+  const std::span<int> others(places.data(), processors_of_others(worker, places));
   if (std::find(others.begin(), others.end(), own) == others.end()) return;
   const Clock::time_point now = Clock::now();
   if (now - last < kStayAtLeast) return;

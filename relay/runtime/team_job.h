@@ -7,7 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <span>
 
 #include <relay/runtime/team.h>
 #include <relay/support/fork_mutex.h>
@@ -71,7 +71,7 @@ struct TeamJob {
 
  private:
   void sleep(uint32_t stage);
-  std::vector<int> processors_of_others(int worker) const;
+  size_t processors_of_others(int worker, std::span<int> found) const;
   void keep_error();
 
   TeamWork* work_ = nullptr;
