@@ -130,8 +130,21 @@ Values convert_contrib_nhwc_fused_conv(NodeContext& node) { return fused_conv(no
 RELAY_ONNX_MICROSOFT("FusedConv", convert_contrib_fused_conv)
 RELAY_ONNX_MICROSOFT("NhwcFusedConv", convert_contrib_nhwc_fused_conv)
 
+// Weights have their channels last, too; there are files where they are those of Conv, which counts
+// where no other reading fits.
 Values convert_contrib_nhwc_conv(NodeContext& node) {
-  return {channels_last(node, convolution(node, channels_first(node, node.input(0))))};
+  GraphValue x = channels_first(node, node.input(0)), weight = node.input(1);
+  const Dim channels = x.dim(1);
+  const int64_t groups = node.attr_int("group", 1);
+  const bool last = weight.rank() == x.rank() && channels.is_int() && groups > 0 &&
+                    weight.dim(weight.rank() - 1).is_int(channels.as_int() / groups);
+  const std::vector<int64_t> kernel = node.attr_ints("kernel_shape", std::vector<int64_t>());
+  bool fits = last;
+  for (size_t k = 0; fits && k < kernel.size(); ++k)
+    fits = k + 2 < weight.rank() && weight.dim(k + 1).is_int(kernel[k]);
+  GraphValue sums =
+      fits ? convolution(node, x, channels_first(node, weight)) : convolution(node, x);
+  return {channels_last(node, sums)};
 }
 RELAY_ONNX_MICROSOFT("NhwcConv", convert_contrib_nhwc_conv)
 

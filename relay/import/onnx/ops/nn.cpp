@@ -16,14 +16,28 @@ using Values = std::vector<GraphValue>;
 
 }  // namespace
 
-GraphValue convolution(NodeContext& node, GraphValue x) {
-  GraphValue weight = node.input(1);
+namespace {
+
+void fit_ranks(NodeContext& node, const GraphValue& x, const GraphValue& weight) {
   node.require(weight.rank() == x.rank(), "the weights have " + std::to_string(weight.rank()) +
                                               " axes, the data " + std::to_string(x.rank()));
-  auto biased = [&](const GraphValue& sums) {
-    return node.has(2) ? with_bias(node, sums, node.input(2), 1) : sums;
-  };
-  if (std::optional<GraphValue> sums = conv_of_dequantised(node, x)) return biased(*sums);
+}
+
+GraphValue biased(NodeContext& node, const GraphValue& sums) {
+  return node.has(2) ? with_bias(node, sums, node.input(2), 1) : sums;
+}
+
+}  // namespace
+
+GraphValue convolution(NodeContext& node, GraphValue x) {
+  GraphValue weight = node.input(1);
+  fit_ranks(node, x, weight);
+  if (std::optional<GraphValue> sums = conv_of_dequantised(node, x)) return biased(node, *sums);
+  return convolution(node, std::move(x), weight);
+}
+
+GraphValue convolution(NodeContext& node, GraphValue x, const GraphValue& weight) {
+  fit_ranks(node, x, weight);
   Window w = window_of(node, x, kernel_of(node, weight), Padding::kOpen);
   x = with_pads(node, w, x, node.scalar(x.dtype(), 0));
   int64_t groups = node.attr_int("group", 1);
@@ -37,7 +51,7 @@ GraphValue convolution(NodeContext& node, GraphValue x) {
                                  {"groups", groups},
                                  {"channels", weight.dim(0).as_int()},
                                  {"kernel_size", w.kernel}});
-  return biased(result);
+  return biased(node, result);
 }
 
 namespace {

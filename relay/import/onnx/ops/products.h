@@ -15,6 +15,8 @@ GraphValue matmul(NodeContext& node, GraphValue a, GraphValue b,
 /// Conv of x with the node's second and third inputs (the third, the bias, may be nothing) and its
 /// attributes.
 GraphValue convolution(NodeContext& node, GraphValue x);
+/// The same with these weights in place of the second input.
+GraphValue convolution(NodeContext& node, GraphValue x, const GraphValue& weight);
 
 /// `matmul` of integers less their zero points, in int32. A zero point is one number, or one for
 /// each row of `a` (column of `b`, (…, 1, columns) too); it may be nothing.
