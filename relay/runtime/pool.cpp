@@ -34,6 +34,7 @@ void pool_free_usable(void* block, size_t) noexcept { std::free(block); }
 void pool_free_request(void* block, size_t) noexcept { std::free(block); }
 PoolTakesLarger::PoolTakesLarger() noexcept = default;
 PoolTakesLarger::~PoolTakesLarger() = default;
+void pool_keep_less() noexcept {}
 size_t pool_kept_bytes() noexcept { return 0; }
 void pool_trim() noexcept {}
 
@@ -91,11 +92,13 @@ struct LargeBlocks {
   ForkMutex mutex;
   struct Entry {
     void* block;
-    size_t usable;
+    size_t usable;  // what serves a request
+    size_t
+        touched;  // of these, what is in memory at most: the size that was asked for, where known
   };
   Entry entries[kNumLarge];
   size_t count = 0;
-  std::atomic<size_t> bytes{0};  // read without the mutex, too
+  std::atomic<size_t> bytes{0};  // touched; read without the mutex, too
 };
 LargeBlocks& large() {
   static auto& blocks = *new LargeBlocks;  // outlives all values
@@ -121,7 +124,7 @@ void* take_large(size_t size) {
   }
   if (best == all.count) return nullptr;
   void* block = all.entries[best].block;
-  all.bytes -= all.entries[best].usable;
+  all.bytes -= all.entries[best].touched;
   --all.count;
   for (size_t i = best; i < all.count; ++i) all.entries[i] = all.entries[i + 1];
   return block;
@@ -170,7 +173,7 @@ void make_room(size_t room, size_t most, LargeBlocks& all, std::unique_lock<Fork
   while (count < all.count &&
          (all.bytes + room > most || (room != 0 && all.count - count == kNumLarge))) {
     dropped[count] = all.entries[count];
-    all.bytes -= dropped[count++].usable;
+    all.bytes -= dropped[count++].touched;
   }
   if (count == 0) return;
   all.count -= count;
@@ -180,28 +183,18 @@ void make_room(size_t room, size_t most, LargeBlocks& all, std::unique_lock<Fork
   lock.lock();
 }
 
-constexpr size_t kWorthAsking = size_t{1} << 20;  // for the limits
-
-bool keep_large(void* block, size_t usable) {
+bool keep_large(void* block, size_t usable, size_t touched) {
+  constexpr size_t kWorthAsking = size_t{1} << 20;  // for the limits
   LargeBlocks& all = large();
-  std::unique_lock lock(all.mutex);
-  const bool ask = usable >= kWorthAsking || all.bytes + usable > kMostLargeBytes;
+  const bool ask = touched >= kWorthAsking || all.bytes + touched > kMostLargeBytes;
   const size_t most = ask ? most_large_bytes() : kMostLargeBytes;
-  if (usable > most) return false;
-  make_room(usable, most, all, lock);
-  if (all.count == kNumLarge) return false;  // others have kept some meanwhile
-  all.entries[all.count++] = {block, usable};
-  all.bytes += usable;
-  return true;
-}
-
-// Before a new block of this size: what is kept and what is in use stay below the most there was.
-void keep_less(size_t size) {
-  if (size < kWorthAsking) return;
-  LargeBlocks& all = large();
+  if (touched > most) return false;
   std::unique_lock lock(all.mutex);
-  if (all.bytes <= kMostLargeBytes) return;
-  make_room(0, most_large_bytes(), all, lock);
+  make_room(touched, most, all, lock);
+  if (all.count == kNumLarge) return false;  // others have kept some meanwhile
+  all.entries[all.count++] = {block, usable, touched};
+  all.bytes += touched;
+  return true;
 }
 
 // Large blocks lie in large pages where the system has some: kernels stride through them, and each
@@ -229,13 +222,13 @@ void* allocate(size_t size) noexcept {
 void* pool_allocate_zeros(size_t size) noexcept {
   // Fresh pages cost more than clearing this block.
   if (void* block = take(size)) return std::memset(block, 0, size);
-  keep_less(size);
+  pool_keep_less();
   return in_large_pages(std::calloc(1, whole_block(size)), size);
 }
 
 void* pool_allocate(size_t size) noexcept {
   if (void* block = take(size)) return block;
-  keep_less(size);
+  pool_keep_less();
   if (void* block = allocate(size)) return block;
   pool_trim();
   return allocate(size);
@@ -247,18 +240,27 @@ void pool_free(void* block) noexcept {
 
 void pool_free_usable(void* block, size_t usable) noexcept {
   const size_t list = list_of_block(usable);
-  const bool kept = list < kNumLists ? keep_small(block, list) : keep_large(block, usable);
+  const bool kept = list < kNumLists ? keep_small(block, list) : keep_large(block, usable, usable);
   if (!kept) std::free(block);
 }
 
 void pool_free_request(void* block, size_t size) noexcept {
   // A block of malloc may be a step larger than the list says.
-  if (size > kLargestSmall) return pool_free(block);
-  if (!keep_small(block, list_for_request(size))) std::free(block);
+  const bool kept = size <= kLargestSmall ? keep_small(block, list_for_request(size))
+                                          : keep_large(block, malloc_usable_size(block), size);
+  if (!kept) std::free(block);
 }
 
 PoolTakesLarger::PoolTakesLarger() noexcept { ++takes_larger; }
 PoolTakesLarger::~PoolTakesLarger() { --takes_larger; }
+
+void pool_keep_less() noexcept {
+  LargeBlocks& all = large();
+  if (all.bytes.load(std::memory_order_relaxed) <= kMostLargeBytes) return;
+  const size_t most = most_large_bytes();
+  std::unique_lock lock(all.mutex);
+  make_room(0, most, all, lock);
+}
 
 size_t pool_kept_bytes() noexcept { return large().bytes.load(std::memory_order_relaxed); }
 

@@ -30,9 +30,12 @@ class PoolTakesLarger {
   PoolTakesLarger& operator=(const PoolTakesLarger&) = delete;
 };
 
-/// Bytes of large blocks that are kept. What is allocated takes them first, or frees some, before
-/// the process has more memory than it had at most; up to 256 MiB are kept in any case.
+/// Bytes of large blocks that are kept.
 size_t pool_kept_bytes() noexcept;
+/// Frees kept blocks, the oldest first, until at most 256 MiB are kept, or what is kept and what is
+/// in use are no more than was in use at once before; at most a quarter of the limit. Whoever
+/// allocates by other means calls it, after accounting for that.
+void pool_keep_less() noexcept;
 
 /// Frees all kept blocks: those of this thread and the large ones.
 void pool_trim() noexcept;

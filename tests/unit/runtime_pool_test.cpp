@@ -50,7 +50,7 @@ TEST(RuntimePool, WhatWasThereAtOnceIsKept) {
   auto drop = [](std::vector<void*>& blocks, size_t size) {
     for (void* block : blocks) {
       refund_memory(size);
-      pool_free(block);
+      pool_free_request(block, size);
     }
   };
   std::vector<void*> blocks = make(kBlock, kCount);
@@ -62,9 +62,11 @@ TEST(RuntimePool, WhatWasThereAtOnceIsKept) {
   EXPECT_EQ(again, blocks);
   drop(again, kBlock);
   const size_t peak = peak_memory();
-  std::vector<void*> others = make(20 * kMegabyte, 25);
-  EXPECT_LE(memory_in_use() + pool_kept_bytes(), peak + 256 * kMegabyte);
-  drop(others, 20 * kMegabyte);
+  for (size_t size : {kMegabyte / 2, 20 * kMegabyte}) {
+    std::vector<void*> others = make(size, 600 * kMegabyte / size);
+    EXPECT_LE(memory_in_use() + pool_kept_bytes(), peak + 256 * kMegabyte) << size;
+    drop(others, size);
+  }
   pool_trim();
 }
 

@@ -136,16 +136,27 @@ vm::MachineModel facts() {
   return model;
 }
 
-/// True if the rates of all threads are what so many of one can do, or less, and no memory is
-/// faster than one that is nearer. An interrupted measurement shows anything.
-bool is_consistent(vm::MachineModel model, int threads) {
-  constexpr double kNoise = 1.25;
-  const std::vector<double*> one = rates_of(model.one), all = rates_of(model.all);
-  for (size_t i = 0; i < one.size(); ++i)
-    if (*all[i] > kNoise * threads * *one[i]) return false;
+constexpr double kNoise = 1.25;
+
+/// Lowers what cannot be by other figures: an interrupted measurement shows anything. Memory is no
+/// faster than memory that is nearer, and all threads do no more than so many of one; but together
+/// they may have in their second caches what one has in the last.
+void make_consistent(vm::MachineModel& model, int threads) {
   for (size_t level = 1; level < vm::kMemoryLevels; ++level)
-    if (model.one.bytes[level] > kNoise * model.one.bytes[level - 1]) return false;
-  return true;
+    model.one.bytes[level] = std::min(model.one.bytes[level], kNoise * model.one.bytes[level - 1]);
+  const std::vector<double*> one = rates_of(model.one), all = rates_of(model.all);
+  const double* last = &model.one.bytes[static_cast<size_t>(vm::MemoryLevel::kLast)];
+  for (size_t i = 0; i < one.size(); ++i)
+    if (one[i] != last) *all[i] = std::min(*all[i], kNoise * threads * *one[i]);
+}
+
+bool is_consistent(vm::MachineModel model, int threads) {
+  vm::MachineModel made = model;
+  make_consistent(made, threads);
+  const std::vector<double*> before = figures_of(model), after = figures_of(made);
+  // The most that a figure may be is not quite itself once it is text.
+  return std::equal(before.begin(), before.end(), after.begin(),
+                    [](const double* a, const double* b) { return *a <= *b * 1.001; });
 }
 
 /// A model in the user's cache folder.
@@ -246,18 +257,16 @@ vm::MachineModel measure_model(int threads) {
 
 vm::MachineModel best_model(int threads) {
   vm::MachineModel model = measure_model(threads);
-  const std::optional<KeptModel> kept = read_model(threads);
+  std::optional<KeptModel> kept = read_model(threads);
   if (kept) {
-    vm::MachineModel before = kept->model;
-    const std::vector<double*> now = figures_of(model), then = figures_of(before);
+    const std::vector<double*> now = figures_of(model), then = figures_of(kept->model);
     for (size_t i = 0; i < now.size(); ++i) {
       const bool less = i + kTimesOnly >= now.size();
       *now[i] = less ? std::min(*now[i], *then[i]) : std::max(*now[i], *then[i]);
     }
-    // The best of each: an outlier of this time shows in what does not go together.
-    if (!is_consistent(model, threads)) model = before;
   }
-  if (is_consistent(model, threads)) keep_model(model, kept ? kept->measured + 1 : 1, threads);
+  make_consistent(model, threads);
+  keep_model(model, kept ? kept->measured + 1 : 1, threads);
   return model;
 }
 

@@ -1,6 +1,7 @@
 // The results of a graph's nodes that the function reads outside of it.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -17,9 +18,16 @@ class Wraps {
     uint32_t index = 0;  // of the value in the innermost tuple
   };
 
-  uint32_t in_tuple(uint32_t wrap, uint32_t index) {
+  /// Nothing if there are too many: a value that stands several times in a tuple of tuples has as
+  /// many ways out as the product of all of them.
+  std::optional<uint32_t> in_tuple(uint32_t wrap, uint32_t index) {
+    constexpr size_t kMost = 512;
     auto [entry, added] = numbers_.try_emplace({wrap, index}, 0);
     if (added) {
+      if (wraps_.size() == kMost) {
+        numbers_.erase(entry);
+        return std::nullopt;
+      }
       entry->second = static_cast<uint32_t>(wraps_.size());
       wraps_.push_back({wrap, index});
     }
@@ -106,7 +114,12 @@ void FunctionCompiler::find_needed(uint32_t node, std::vector<char>& needed) {
         }
       } else if (expr->is<Tuple>()) {
         for (uint32_t i = 0; i < expr->operands().size(); ++i) {
-          if (is_operand(user, i)) follow({user, nullptr, use.field, wraps.in_tuple(use.wrap, i)});
+          if (!is_operand(user, i)) continue;
+          if (std::optional<uint32_t> wrap = wraps.in_tuple(use.wrap, i)) {
+            follow({user, nullptr, use.field, *wrap});
+          } else {
+            need(use.field);
+          }
         }
       } else {
         need(use.field);

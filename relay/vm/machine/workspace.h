@@ -9,6 +9,7 @@
 
 #include <relay/runtime/memory.h>
 #include <relay/runtime/ndarray.h>
+#include <relay/runtime/pool.h>
 #include <relay/support/error.h>
 
 namespace relay::vm {
@@ -36,6 +37,7 @@ class Workspace {
     size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
     size_t size = (bytes + alignment - 1) & ~(alignment - 1);
     charge_memory(size, what);
+    pool_keep_less();
     memory_ = static_cast<std::byte*>(std::aligned_alloc(alignment, size));
     if (memory_ == nullptr) {
       refund_memory(size);
