@@ -81,12 +81,41 @@ std::optional<DType> dtype_of_buffer(const Py_buffer& buffer) {
   }
 }
 
+/// The memory of a result, for the array of NumPy that shows it.
+struct ResultMemory {
+  NDArray array;
+  bool writeable = true;
+  /// Arrays of Relay over it that NumPy's array was made into: arguments of calls that run, say.
+  /// Under the lock of the interpreter.
+  int64_t readers = 0;
+};
+
+/// The memory that an array of NumPy, or a view of one, shows; none if it is no result.
+nb::object result_memory(nb::handle array) {
+  static PyObject* const name = PyUnicode_InternFromString("base");
+  constexpr int kMostViews = 8;
+  nb::object at = nb::borrow(array);
+  for (int view = 0; view < kMostViews; ++view) {
+    at = nb::steal(PyObject_GetAttr(at.ptr(), name));
+    if (!at.is_valid()) {
+      PyErr_Clear();
+      return {};
+    }
+    if (Py_TYPE(at.ptr()) != reinterpret_cast<PyTypeObject*>(numpy_array_type())) break;
+  }
+  return nb::isinstance<ResultMemory>(at) ? at : nb::object();
+}
+
 /// An array over the memory of NumPy's by the buffer protocol, which costs a third of what DLPack
 /// does; empty if its elements are not as tensors have them.
 NDArray wrapped_buffer(nb::handle object) {
   struct Held {
     Py_buffer buffer{};
-    ~Held() { PyBuffer_Release(&buffer); }
+    nb::object memory;  // of a result
+    ~Held() {
+      if (memory.is_valid()) --nb::inst_ptr<ResultMemory>(memory)->readers;
+      PyBuffer_Release(&buffer);
+    }
   };
   auto held = std::make_unique<Held>();
   Py_buffer& buffer = held->buffer;
@@ -102,6 +131,8 @@ NDArray wrapped_buffer(nb::handle object) {
     shape[static_cast<size_t>(axis)] = buffer.shape[axis];
     strides[static_cast<size_t>(axis)] = buffer.strides[axis] / buffer.itemsize;
   }
+  held->memory = result_memory(object);
+  if (held->memory.is_valid()) ++nb::inst_ptr<ResultMemory>(held->memory)->readers;
   return NDArray::wrap(
       buffer.buf, {shape.data(), static_cast<size_t>(buffer.ndim)}, strides.data(), *dtype,
       [](void* context) {
@@ -215,17 +246,12 @@ NDArray array_of_numpy(nb::handle object, nb::object made) {
   return array;
 }
 
-/// The memory of a result, for the array of NumPy that shows it.
-struct ResultMemory {
-  NDArray array;
-  bool writeable;
-};
-
 int buffer_of_memory(PyObject* self, Py_buffer* buffer, int flags) {
   // Where it says read-only, NumPy's flag cannot be set again either.
-  const auto& [array, writeable] = *nb::inst_ptr<ResultMemory>(self);
-  return PyBuffer_FillInfo(buffer, self, array.raw(), static_cast<Py_ssize_t>(array.byte_size()),
-                           writeable ? 0 : 1, flags);
+  const ResultMemory& memory = *nb::inst_ptr<ResultMemory>(self);
+  return PyBuffer_FillInfo(buffer, self, memory.array.raw(),
+                           static_cast<Py_ssize_t>(memory.array.byte_size()),
+                           memory.writeable ? 0 : 1, flags);
 }
 
 /// NumPy's object for an element type.
@@ -328,6 +354,8 @@ NDArray given_array(nb::handle object) {
   nb::object base = object.attr("base");
   ResultMemory* memory = nullptr;
   if (!nb::try_cast(base, memory) || memory == nullptr || !memory->writeable) return {};
+  // A call of another thread may read it, or an array of Relay made of it.
+  if (memory->readers != 0) return {};
   const NDArray& own = memory->array;
   if (!own.unique() || !own.is_contiguous() || own.size() == 0 ||
       own.memory_bytes() != own.byte_size())

@@ -205,6 +205,13 @@ std::vector<Value> bind_arguments(const std::shared_ptr<const TypeCheck>& check,
               .c_str());
   }
   if (!donated.empty()) refuse_shared_gifts(entry, values, donated);
+  // What the machine will refuse takes nothing.
+  if (!gifts.empty()) {
+    std::vector<const Value*> given;
+    for (const Value& value : values) given.push_back(&value);
+    TypeMismatch mismatch;
+    if (!fits(entry.params, given, false, mismatch)) return values;
+  }
   // From here on the program may write to them.
   for (auto& [i, arrays] : gifts) {
     for (nb::object& array : arrays) taker->take(array, i);

@@ -178,7 +178,25 @@ def test_a_call_that_is_refused_takes_nothing():
     for wrong in [(weights, "text"), (weights,), (weights, np.zeros(3), 1)]:
         with pytest.raises(TypeError):
             step(*wrong)
+    for slope in [np.zeros(3, "float32"), np.zeros((1000, 1), "float32"), np.zeros(1000, "int32")]:
+        with pytest.raises((TypeError, relay.RelayError)):
+            step(weights, slope)
+        with pytest.raises((TypeError, relay.RelayError)):
+            step(p=weights, g=slope)
     assert (weights[0] == 2).all() and (step(weights, np.zeros(1000, "float32"))[0] == 2).all()
+
+
+def test_memory_that_others_read_is_not_taken():
+    first = relay.compile(relay.parse('def @main(%n: float32) { ones(shape=[1000], dtype="float32") * %n }'))
+    step = relay.compile(relay.parse("def @main(%p: Tensor[(1000), float32]) { %p + 100f }"), donate="p")
+    x = first(np.float32(1))
+    reader = relay.NDArray(x[2:])  # as the argument of a call that another thread makes
+    assert (step(x) == 101).all()
+    assert (x == 1).all() and (np.asarray(reader) == 1).all()
+    del reader
+    assert (step(x) == 101).all()
+    with pytest.raises((TypeError, RuntimeError), match="given away"):
+        step(x)
 
 
 def test_donated_arrays_of_functions_of_python():
