@@ -74,6 +74,8 @@ def compile(  # noqa: A001 (the verb of the package)
 
     `donate`: positions or names of parameters that callers have no use for after the call, such as weights that a step replaces. Results
     may be written over their arrays, and to use these is an error then. That goes for arrays that a program of Relay gave; others are left alone.
+    A call whose arguments are refused takes nothing; one that fails, or is stopped, while it runs has taken them. Views of NumPy that were made
+    before hold anything afterwards, and so does what NumPy only copies (`np.save`, `tolist`).
     A call raises ValueError if another argument shares the memory of such an array.
 
     `precision`: "bf16" or "fp16" computes products and convolutions of float32 on numbers of bfloat16 or float16 (the pass
