@@ -92,6 +92,11 @@ TEST(OpFacts, Layout) {
       {"(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) { nn.dense(%x, %w) }",
        LayoutRule::kFixed},
       {"(%x: Tensor[(3), float32]) { shape_of(%x) }", LayoutRule::kFixed},
+      // The second input is read at the first axis of the result, which has the extent of the last.
+      {"(%x: Tensor[(3, 3), float32], %y: Tensor[(3), float32]) { vmap.multiply(%x, %y) }",
+       LayoutRule::kFixed},
+      {"(%x: Tensor[(3, n), float32], %y: Tensor[(3, n), float32]) { vmap.multiply(%x, %y) }",
+       LayoutRule::kFollows},
   };
   for (const auto& [body, rule] : cases) {
     EXPECT_EQ(word_text(layout_rule(call_of(body))), word_text(rule)) << body;

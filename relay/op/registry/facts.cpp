@@ -184,6 +184,32 @@ bool reads_values(Dim dim) {
   return found;
 }
 
+/// The axis that an index is: plainly, or where a dimension of unknown extent may have to be read
+/// at 0.
+const te::ScalarNode* axis_of(const te::ScalarNode& index) {
+  if (index.kind == te::ScalarKind::kSelect) return axis_of(*index.args[2]);
+  return index.kind == te::ScalarKind::kIndex ? &index : nullptr;
+}
+
+/// True if tensors of a lower rank are read at the last axes of what reads them, as broadcasting
+/// does: extents do not tell where several are equal.
+bool reads_at_last_axes(const te::Computation& computation) {
+  for (const te::Stage& stage : computation.stages) {
+    const std::span<const te::Axis> axes = te::stage_axes(stage);
+    for (const te::ScalarNode* node : te::post_order(te::stage_roots(stage))) {
+      if (node->kind != te::ScalarKind::kLoad) continue;
+      for (size_t d = 0; d < node->args.size(); ++d) {
+        const te::ScalarNode* axis = axis_of(*node->args[d]);
+        const size_t from_end = node->args.size() - d;
+        if (axis != nullptr &&
+            (from_end > axes.size() || axes[axes.size() - from_end].id != axis->axis))
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Elementwise, perhaps under broadcasting: all results have the shape that the inputs broadcast
 /// to.
 LayoutRule rule_of_computation(const te::Computation& computation) {
@@ -200,6 +226,7 @@ LayoutRule rule_of_computation(const te::Computation& computation) {
   te::FusionKind kind = te::fusion_kind(computation);
   if (kind != te::FusionKind::kElementwise && kind != te::FusionKind::kBroadcast)
     return LayoutRule::kFixed;
+  if (!reads_at_last_axes(computation)) return LayoutRule::kFixed;
   for (const te::TensorInfo& input : computation.inputs) {
     if (input.rank() != 0 && input.rank() != shape->size()) return LayoutRule::kBroadcasts;
   }

@@ -1,5 +1,7 @@
 #include <relay/transform/batch/lane_code.h>
 
+#include <algorithm>
+
 #include <relay/ir/rewrite.h>
 #include <relay/op/registry/batch.h>
 #include <relay/op/registry/columns.h>
@@ -160,6 +162,17 @@ bool has_known_type(const Type* type) {
   return tensor != nullptr && tensor->has_rank() && tensor->has_dtype();
 }
 
+/// True if an operator has lanes of its own: it takes the first axis of each operand for them, and
+/// has no broadcasting across that axis.
+bool has_own_lanes(const Operator& op) {
+  return op.name().view().find(kBatchPrefix) != std::string_view::npos;
+}
+
+bool has_extents(const Type* type, std::span<const Dim> dims) {
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && tensor->has_rank() && std::ranges::equal(tensor->dims(), dims);
+}
+
 /// The operator itself, if it works element by element; null if not.
 ExprRef elementwise(LaneFacts& facts, const Call& call, const Operator& op,
                     std::span<const ExprRef> args, std::span<const LaneFacts::Id> ids) {
@@ -174,12 +187,15 @@ ExprRef elementwise(LaneFacts& facts, const Call& call, const Operator& op,
   const LayoutRule rule = layout_rule(OpCall(&op, call.attrs(), types, TypeRef(result)));
   if (rule != LayoutRule::kFollows && rule != LayoutRule::kBroadcasts) return {};
   const size_t rank = result->dims().size();
+  const bool own_lanes = has_own_lanes(op);
   std::vector<ExprRef> aligned;
   for (size_t i = 0; i < args.size(); ++i) {
     const bool lanes = facts.has_lanes(ids[i]);
     const size_t own = rank_of(facts, ids[i]);
     if (own > rank) return {};
     if (rule == LayoutRule::kFollows && (!lanes || own != rank)) return {};
+    if (own_lanes && (!lanes || !has_extents(facts.lane_type(ids[i]).get(), result->dims())))
+      return {};
     aligned.push_back(lanes ? with_axes(args[i], 1, static_cast<int64_t>(rank - own)) : args[i]);
   }
   return make_call(call.callee(), aligned, call.attrs(), {}, call.span());
