@@ -394,4 +394,39 @@ bool uses_positions(const Computation& computation) {
   return false;
 }
 
+namespace {
+
+bool is_finite_everywhere(const ScalarNode& node) {
+  if (node.kind == ScalarKind::kFold)
+    return node.combiner->kind != Combiner::Kind::kProd &&
+           node.combiner->kind != Combiner::Kind::kCustom;
+  if (node.kind == ScalarKind::kBinary) return scalar_op(node.binary).cost == ScalarCost::kStep;
+  if (node.kind != ScalarKind::kUnary) return true;
+  switch (node.unary) {
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kAtan:
+    case UnaryOp::kTanh:
+    case UnaryOp::kErf:
+    case UnaryOp::kSigmoid:
+    case UnaryOp::kAsinh:
+      return true;
+    default:
+      return scalar_op(node.unary).cost == ScalarCost::kStep;
+  }
+}
+
+}  // namespace
+
+bool is_finite_everywhere(const Computation& computation) {
+  for (const Stage& stage : computation.stages) {
+    if (std::holds_alternative<View>(stage.body)) continue;
+    if (!std::holds_alternative<Map>(stage.body)) return false;
+    for (const ScalarNode* node : post_order(value_roots(stage))) {
+      if (!is_finite_everywhere(*node)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace relay::te

@@ -29,4 +29,8 @@ Work work_of(const Computation& computation);
 /// True if a position is part of a value, and not only of an index.
 bool uses_positions(const Computation& computation);
 
+/// True if finite inputs give finite results and derivatives, but for overflow: sums, products,
+/// choices and functions that are smooth and bounded, or nearly so, for all numbers.
+bool is_finite_everywhere(const Computation& computation);
+
 }  // namespace relay::te

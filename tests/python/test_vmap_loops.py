@@ -139,3 +139,66 @@ def @loop(%x: float32, %n: int32) -> float32 { if (%n > 0) { @loop(sin(%x), %n -
     mod["each"] = relay.vmap("calls", axis_size=2, mod=mod)
     found = relay.compile(mod, entry="each")(np.asarray([0.5, 0.5], "float32"), np.asarray([0, 2], "int32"))
     np.testing.assert_allclose(found, [1, np.cos(np.sin(0.5)) * np.cos(0.5)], rtol=1e-6)
+
+
+def rooted(x):
+    return relay.while_loop(lambda s: s < 1, lambda s: s + rnp.sqrt(1 - s) + 0.05, x)
+
+
+def rooted_pair(x):
+    def turn(state):
+        (s, root), k = state
+        return (s + root + 0.05, rnp.sqrt(1 - s)), k + 1 / (1 - s)
+
+    (s, root), k = relay.while_loop(lambda state: state[0][0] < 1, turn, ((x, rnp.sqrt(abs(x))), x))
+    return s * root + k
+
+
+def rooted_branch(x):
+    return relay.cond(x > 0, lambda: rooted(rnp.sqrt(x)) * rnp.log(x), lambda: x * 2)
+
+
+@relay.function
+def rooted_recursion(x):
+    s = x
+    while s < 4:
+        if s < 1:
+            s = s + rooted(rnp.sqrt(1 - s) * 0.5)
+        else:
+            s = s + rnp.sqrt(4 - s) + 0.05
+    return s
+
+
+def rooted_ends(x):
+    s = relay.while_loop(lambda s: s < 1, lambda s: s + rnp.sqrt(1 - s) + 0.05, x)
+    return relay.cond(s > 1.5, lambda: rooted(s - 1.5) * rnp.sqrt(s - 1.5), lambda: rooted(s - 1) * rnp.sqrt(1.5 - s))
+
+
+@pytest.mark.parametrize("loop", [rooted, rooted_pair, rooted_branch, rooted_recursion, rooted_ends])
+def test_lanes_that_are_done_have_no_part_in_gradients(loop):
+    """A turn for lanes that ended or never began is not finite, and all of it is discarded."""
+    x = np.asarray([0.1, 2.0, 0.7, -0.5, 5.0])
+    slope = relay.grad(loop)
+    expected = each(slope, x)
+    assert np.isfinite(expected).all()
+    same(relay.vmap(slope)(x), expected)
+    same(relay.grad(lambda x: relay.vmap(loop)(x).sum())(x), expected)
+    same(relay.vmap(relay.vmap(slope))(x.reshape(1, 5)), expected[None])
+
+
+def test_ends_that_differ_from_lane_to_lane():
+    mod = relay.parse("""
+def @loop(%x: float64) -> float64 {
+  if (%x < 1f64) { @loop(%x + sqrt(1f64 - %x) + 0.05f64) } else { if (%x < 8f64) { if (%x < 3f64) { sqrt(3f64 - %x) } else { @loop(%x + sqrt(8f64 - %x) + 0.5f64) } } else { sqrt(%x - 7f64) } }
+}
+def @slope(%x: float64) { grad(@loop)(%x) }
+""")
+    x = np.asarray([0.1, 2.0, 5.0, 9.0])
+    mod["each"] = relay.vmap("slope", axis_size=4, mod=mod)
+    run = relay.compile(mod, entry="slope")
+    same(relay.compile(mod, entry="each")(x), np.stack([run(one) for one in x]))
+
+
+def test_no_lanes():
+    assert relay.vmap(rooted)(np.zeros(0)).shape == (0,)
+    assert relay.vmap(relay.grad(rooted_branch))(np.zeros(0)).shape == (0,)

@@ -103,6 +103,28 @@ TEST(OpFacts, Layout) {
   }
 }
 
+TEST(OpFacts, FiniteEverywhere) {
+  const std::pair<const char*, bool> cases[] = {
+      {"multiply(%x, %x)", true},
+      {"tanh(%x)", true},
+      {"maximum(%x, %x)", true},
+      {"sum(%x)", true},
+      {"minimum(%x, %x)", true},
+      {"transpose(%x)", true},
+      {"sqrt(%x)", false},
+      {"divide(%x, %x)", false},
+      {"exp(%x)", false},
+      {"power(%x, %x)", false},
+      {"prod(%x)", false},
+      {"nn.softmax(%x)", false},
+      {"cumsum(%x, axis=1)", false},  // a scan: not looked into
+  };
+  for (const auto& [body, finite] : cases) {
+    const OpCall call = call_of("(%x: Tensor[(2, 3), float32]) { " + std::string(body) + " }");
+    EXPECT_EQ(te::is_finite_everywhere(build_computation(call)), finite) << body;
+  }
+}
+
 TEST(OpFacts, QuantisedNumbers) {
   const std::pair<const char*, QuantisedRule> cases[] = {
       {"(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[6]) }", QuantisedRule::kKeeps},

@@ -73,4 +73,14 @@ ExprRef any_lane(const ExprRef& mask) {
   return call_op("any", {mask}, Attrs::make(ReduceAttrs()), mask->span());
 }
 
+ExprRef first_lane(const ExprRef& mask) {
+  return call_op("argmax", {mask}, Attrs::make(ArgReduceAttrs()), mask->span());
+}
+
+ExprRef one_lane(const ExprRef& x, const ExprRef& number) {
+  TakeAttrs attrs;
+  attrs.axis.emplace().value = 0;
+  return call_op("take", {x, number}, Attrs::make(attrs), x->span());
+}
+
 }  // namespace relay

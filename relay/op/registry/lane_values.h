@@ -27,4 +27,9 @@ ExprRef both(const ExprRef& a, const ExprRef& b);
 ExprRef no(const ExprRef& a);
 ExprRef any_lane(const ExprRef& mask);
 
+/// The number of the first lane of the mask, the first lane if there is none; and what a tensor
+/// with lanes is for the lane of that number.
+ExprRef first_lane(const ExprRef& mask);
+ExprRef one_lane(const ExprRef& x, const ExprRef& number);
+
 }  // namespace relay

@@ -122,10 +122,34 @@ ExprRef LaneCode::select_function(const ExprRef& condition, const ExprRef& x, co
   return make_let(chosen, condition, made, span);
 }
 
+ExprRef LaneCode::of_wanted(const ExprRef& mask, const ExprRef& number, const ExprRef& x,
+                            LaneFacts::Id id, Span span) {
+  if (facts_.is_tensor(id)) {
+    if (!facts_.has_lanes(id)) return x;
+    const auto rank = static_cast<int64_t>(lane_dims(facts_, id, span).size());
+    return chosen(with_axes(mask, 1, rank), x, one_lane(x, number), span);
+  }
+  return with_name(x, [&](const ExprRef& whole) -> ExprRef {
+    std::vector<ExprRef> fields;
+    for (size_t i = 0; i < facts_.num_parts(id); ++i)
+      fields.push_back(of_wanted(mask, number, field_of(whole, i), facts_.part(id, i), span));
+    return relay::make_tuple(fields, span);
+  });
+}
+
 ExprRef LaneCode::guarded(const ExprRef& mask, const ExprRef& value, LaneFacts::Id id, Span span) {
   if (facts_.lane_type(id)->is<FuncType>()) return value;  // to make a function calls nothing
   if (!facts_.is_tensorial(id)) refuse_choice(facts_, id, span);
   return make_if(any_lane(mask), value, zeros(id, span), span);
+}
+
+bool LaneCode::has_zeros(LaneFacts::Id id) const {
+  if (facts_.is_tensor(id)) return num_elements(facts_.lane_type(id).get()).has_value();
+  if (!facts_.is_tuple(id)) return false;
+  for (size_t i = 0; i < facts_.num_parts(id); ++i) {
+    if (!has_zeros(facts_.part(id, i))) return false;
+  }
+  return true;
 }
 
 ExprRef LaneCode::zeros(LaneFacts::Id id, Span span) {

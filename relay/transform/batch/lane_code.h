@@ -30,10 +30,15 @@ class LaneCode {
                  Span span);
   /// Zeros of the type that a value with lanes where `id` has them has.
   ExprRef zeros(LaneFacts::Id id, Span span);
+  /// True for tensors of known extents and tuples of them.
+  bool has_zeros(LaneFacts::Id id) const;
   /// A call of an operator on arguments of which some have lanes: the operator itself where it
   /// works element by element, else its form for lanes. `args` are written, `call` is as it was.
   ExprRef call_of(const Call& call, std::span<const ExprRef> args,
                   std::span<const LaneFacts::Id> ids);
+  /// Tensors of a value: those of each lane of `mask`, and those of lane `number` for the others.
+  ExprRef of_wanted(const ExprRef& mask, const ExprRef& number, const ExprRef& x, LaneFacts::Id id,
+                    Span span);
   /// The value, computed only if a lane wants it; else zeros.
   ExprRef guarded(const ExprRef& mask, const ExprRef& value, LaneFacts::Id id, Span span);
 

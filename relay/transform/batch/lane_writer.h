@@ -49,6 +49,13 @@ class LaneWriter final : public Rewriter {
   ExprRef write_match(const Match& match, std::span<const ExprRef> operands);
   PatternRef write_pattern(const PatternRef& old);
 
+  /// True if its results and gradients are finite for all finite arguments.
+  bool is_finite(const Call& call) const;
+  /// `written`, which is `branch` for all lanes, on the values of lanes that want it: what it would
+  /// be for other lanes is never used, but may have no finite gradient, and zeros times that are no
+  /// zeros.
+  ExprRef for_wanted(const ExprRef& mask, const Expr* branch, const ExprRef& written);
+
   // Lanes that are not here keep what the reference holds.
   ExprRef write_ref(const RefWrite& write, std::span<const ExprRef> operands);
 

@@ -1,8 +1,11 @@
 // Writes a program whose values have lanes.
 #include <relay/transform/batch/lane_writer.h>
 
+#include <relay/ir/visit.h>
 #include <relay/op/registry/lane_values.h>
+#include <relay/op/registry/simplify.h>
 #include <relay/support/error.h>
+#include <relay/tensor_expr/facts.h>
 
 namespace relay::lanes {
 
@@ -132,15 +135,55 @@ ExprRef LaneWriter::write_if(const If& choice, std::span<const ExprRef> operands
   masks_.pop_back();
   // A branch runs only if a lane wants it, so recursion ends; then for all lanes, of which those
   // that do not want it write nothing.
+  auto branch = [&](const VarRef& mask, const ExprRef& old, const ExprRef& written, Id own) {
+    return code_.guarded(mask, for_wanted(mask, old.get(), written), own, choice.span());
+  };
   VarRef first = make_var("x"), second = make_var("y");
   ExprRef result = code_.select(now.condition, first, second, id, choice.span());
   result =
-      make_let(second, code_.guarded(now.else_mask, operands[2], else_id, choice.span()), result);
+      make_let(second, branch(now.else_mask, choice.else_branch(), operands[2], else_id), result);
   result = make_let(now.else_mask, both(masks_.back(), no(now.condition)), result);
   result =
-      make_let(first, code_.guarded(now.then_mask, operands[1], then_id, choice.span()), result);
+      make_let(first, branch(now.then_mask, choice.then_branch(), operands[1], then_id), result);
   result = make_let(now.then_mask, both(masks_.back(), now.condition), result);
   return make_let(now.condition, operands[0], result, choice.span());
+}
+
+bool LaneWriter::is_finite(const Call& call) const {
+  if (loop_.loop != nullptr && loop_.loop->calls.count(&call) != 0) return true;
+  const std::optional<OpCall> known = tensor_call(&call);
+  if (!known || known->op()->definition() != DefinitionKind::kCompute) return false;
+  try {
+    return te::is_finite_everywhere(build_computation(*known));
+  } catch (const Error&) {
+    return false;  // the call says what is wrong when it is typed or runs
+  }
+}
+
+ExprRef LaneWriter::for_wanted(const ExprRef& mask, const Expr* branch, const ExprRef& written) {
+  bool finite = true;
+  visit_each(branch, [&](const Expr* expr) {
+    const auto* call = expr->as<Call>();
+    finite = finite && (call == nullptr || is_finite(*call));
+    return finite;
+  });
+  if (finite || number_.is_int(0)) return written;
+  VarRef number = make_var("lane");
+  std::unordered_map<const Var*, ExprRef> wanted;
+  std::vector<std::pair<VarRef, ExprRef>> lets;
+  for (const VarRef& var : free_vars(branch)) {
+    const Id id = lanes_.of(var.get());
+    if (!facts_.any(id) || !facts_.is_tensorial(id)) continue;
+    const VarRef all = var_of(var.get());
+    lets.emplace_back(make_var(var->name(), facts_.type(id), var->span()),
+                      code_.of_wanted(mask, number, all, id, branch->span()));
+    wanted[all.get()] = lets.back().first;
+  }
+  if (lets.empty()) return written;
+  ExprRef result = substitute(written, wanted);
+  for (size_t i = lets.size(); i-- > 0;)
+    result = make_let(lets[i].first, lets[i].second, result, written->span());
+  return make_let(number, first_lane(mask), result, written->span());
 }
 
 ExprRef LaneWriter::write_match(const Match& match, std::span<const ExprRef> operands) {
@@ -288,10 +331,18 @@ ExprRef LaneWriter::stay() {
 }
 
 ExprRef LaneWriter::turn_if_wanted(const ExprRef& condition, const Expr* branch) {
-  if (!lanes_.masked()) return turn_of(branch);
+  const Expr* end = branch;
+  while (end->is<Let>()) end = static_cast<const Let*>(end)->body().get();
+  const bool ends = loop_.loop->calls.count(end) == 0 && loop_.loop->choices.count(end) == 0;
+  if (!lanes_.masked()) {
+    const ExprRef turn = turn_of(branch);
+    const ExprRef wanted = ends ? turn : for_wanted(condition, branch, turn);
+    return wanted == turn ? turn : make_if(any_lane(condition), wanted, stay());
+  }
   VarRef mask = make_var("lanes");
   masks_.push_back(mask);
   ExprRef turn = turn_of(branch);
+  if (!ends) turn = for_wanted(mask, branch, turn);
   turn = make_if(any_lane(mask), turn, stay());
   masks_.pop_back();
   return make_let(mask, both(masks_.back(), condition), turn);
@@ -317,12 +368,20 @@ ExprRef LaneWriter::end_of(const Expr* tail, Id result) {
     if (loop_.loop->choices.count(end) == 0)
       return code_.coerce(run(ExprRef(end)), lanes_.of(end), result, end->span());
     const auto& choice = static_cast<const If&>(*end);
-    const ExprRef first = end_of(choice.then_branch().get(), result);
-    const ExprRef second = end_of(choice.else_branch().get(), result);
+    ExprRef first = end_of(choice.then_branch().get(), result);
+    ExprRef second = end_of(choice.else_branch().get(), result);
     if (!first || !second) return first ? first : second;
     const ExprRef condition = run(choice.condition());
     if (!lanes_.parts_lanes(&choice)) return make_if(condition, first, second, end->span());
-    return code_.select(condition, first, second, result, end->span());
+    VarRef name = make_var("choice");
+    if (code_.has_zeros(result)) {
+      first = code_.guarded(name, for_wanted(name, choice.then_branch().get(), first), result,
+                            end->span());
+      second = code_.guarded(no(name), for_wanted(no(name), choice.else_branch().get(), second),
+                             result, end->span());
+    }
+    return make_let(name, condition, code_.select(name, first, second, result, end->span()),
+                    end->span());
   });
 }
 
