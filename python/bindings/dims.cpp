@@ -164,6 +164,14 @@ void bind_dims(nb::module_& m) {
         return nb::cast(DimObject{made.back()});
       },
       nb::arg("rows"));
+  m.def(
+      "broadcast_extents",
+      [](nb::handle a, nb::handle b) {
+        std::optional<Dim> joined = broadcast(operand(a), operand(b));
+        return joined ? object_of_dim(*joined) : nb::none();
+      },
+      nb::arg("a"), nb::arg("b"), nb::sig("def broadcast_extents(a: object, b: object) -> Any"),
+      "The extent under NumPy's broadcasting; None if two known extents differ and none is 1.");
   dim.def("__copy__", [](nb::object self) { return self; });
   dim.def(
       "__deepcopy__", [](nb::object self, nb::handle) { return self; }, nb::arg("memo"));

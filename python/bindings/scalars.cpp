@@ -294,6 +294,36 @@ ScalarObject load(const TensorObject& self, nb::handle given, std::optional<te::
   return result;
 }
 
+ScalarObject broadcast(const TensorObject& self, const nb::args& given) {
+  const te::Tensor& tensor = self.tensor;
+  if (given.size() < tensor.rank())
+    throw nb::index_error("broadcast wants at least an index for each dimension");
+  if (!self.session->open)
+    value_error("this tensor belongs to a compute function that has returned");
+  ScalarObject result{{}, self.session, {}};
+  std::vector<te::Scalar> index, mine;
+  bool proven = true;
+  size_t skipped = given.size() - tensor.rank();
+  for (size_t i = 0; i < given.size(); ++i) {
+    ScalarObject one = index_scalar(given[i], "an index of broadcast");
+    joined(self.session, one.session);
+    result.free = joined(result.free, one.free);
+    index.push_back(one.value);
+    if (i < skipped) continue;
+    Dim extent = tensor.dim(i - skipped);
+    if (!extent.is_int(1)) proven = proven && is_within(*one.value.node(), extent, *self.session);
+    te::Scalar zero = te::index_constant(0);
+    if (extent.is_int()) {
+      mine.push_back(extent.is_int(1) ? zero : one.value);
+    } else {
+      te::Scalar is_one = te::from_dim(extent) == te::index_constant(1);
+      mine.push_back(te::select(is_one, zero, one.value));
+    }
+  }
+  result.value = proven ? tensor.broadcast(index) : tensor.load(mine, te::Bounds::kFail);
+  return result;
+}
+
 std::optional<te::Bounds> bounds_of(const std::string& word) {
   if (word == "proven") return te::Bounds::kProven;
   if (word == "clamp") return te::Bounds::kClamp;
@@ -415,25 +445,11 @@ void bind_scalars(nb::module_& m) {
           "`fill`. \"proven\" promises that it lies inside, and nothing is checked.")
       .def(
           "broadcast",
-          [](const TensorObject& self, nb::args given) {
-            if (given.size() < self.tensor.rank())
-              throw nb::index_error("broadcast wants at least an index for each dimension");
-            if (!self.session->open)
-              value_error("this tensor belongs to a compute function that has returned");
-            ScalarObject result{{}, self.session, {}};
-            std::vector<te::Scalar> index;
-            for (nb::handle item : given) {
-              ScalarObject one = index_scalar(item, "an index of broadcast");
-              joined(self.session, one.session);
-              result.free = joined(result.free, one.free);
-              index.push_back(one.value);
-            }
-            result.value = self.tensor.broadcast(index);
-            return result;
-          },
+          [](const TensorObject& self, nb::args given) { return broadcast(self, given); },
           nb::arg("index"), nb::sig("def broadcast(self, *index: object) -> Scalar"),
           "The element under NumPy's broadcasting: there may be more indices than dimensions, and "
-          "a dimension of extent 1 is read at 0. The relation must have seen that it fits.")
+          "a dimension of extent 1 is read at 0. An index that is not seen to be inside is checked "
+          "when the program runs.")
       .def("__iter__",
            [](const TensorObject&) -> nb::object {
              type_error("a tensor of a computation cannot be iterated over: map over its shape");

@@ -108,6 +108,21 @@ def test_broadcast():
     np.testing.assert_allclose(run(lambda b, x, y: b.map(x.shape, lambda i, j: x[i, j] + y.broadcast(i, j)), X, y), X + y)
 
 
+@pytest.mark.parametrize("x", [(2,), ("?",)])
+def test_broadcasting_that_does_not_fit_fails_in_both_executors(x):
+    """A relation that lets such a call pass does not make the program read outside of the tensor."""
+    compute = lambda b, x, y: b.map(y.shape, lambda *i: x.broadcast(*i) + y[i])  # noqa: E731
+    with relay.op.registered("test.op", relation=lambda call, x, y: y, compute=compute, inputs=["x", "y"]) as op:
+        given = [relay.var("x", shape=tuple(relay.Any() if n == "?" else n for n in x)), relay.var("y", shape=(4,))]
+        mod = relay.IRModule.from_expr(relay.Function(given, op(*given)))
+        for execute in (lambda *arrays: relay.evaluate(mod, *arrays), relay.compile(mod)):
+            with pytest.raises(relay.ExecutionError, match="test.op.*index"):
+                execute(X[0, :2], X[0])
+            if x == ("?",):
+                for other in (X[0, :1], X[1]):
+                    np.testing.assert_array_equal(execute(other, X[0]), other + X[0])
+
+
 def test_reductions():
     def compute(b, x):
         rows, columns = x.shape

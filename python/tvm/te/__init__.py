@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from .. import _absent
@@ -23,16 +22,4 @@ def size_var(name: str = "size", dtype: str = "int32", span: Any = None) -> Any:
 
 def __getattr__(name: str) -> Any:
     inside = expressions.functions.get(name)
-    return _absent.lookup(__name__, name) if inside is None else _where_it_can_be(__name__, name)
-
-
-@functools.cache
-def _where_it_can_be(module: str, name: str) -> Any:
-    """A function of tensor expressions, which says what is missing where nothing asks for the computation of a call."""
-    inside = expressions.functions[name]
-
-    @functools.wraps(inside)
-    def ask(*args: Any, **kwargs: Any) -> Any:
-        return inside(*args, **kwargs) if expressions.is_building() else _absent.lookup(module, name)(*args, **kwargs)
-
-    return ask
+    return _absent.lookup(__name__, name) if inside is None else inside

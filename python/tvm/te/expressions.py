@@ -13,14 +13,19 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from relay import Dim, te as _te
-from relay.te import Builder, TensorExpr
+from relay import Dim, _core, te as _te
+from relay.te import Builder, Scalar, TensorExpr
+
+from .. import _absent
 
 _builder: contextvars.ContextVar[Builder] = contextvars.ContextVar("builder")
 
 
 class PrimExpr:
     """A scalar of a tensor expression: `make` gives it, with the loops around it and what was made of expressions before."""
+
+    # True for what is computed of positions and extents alone, which are int32 for TVM.
+    _of_positions = False
 
     def __init__(self, make: Callable[[dict[Any, Any]], Any]) -> None:
         self._make = make
@@ -36,7 +41,7 @@ class PrimExpr:
 
     def equal(self, other: Any, span: Any = None) -> PrimExpr:
         """True where both are equal."""
-        return _apply(operator.eq, self, other)
+        return _joined(operator.eq, self, other)
 
     __hash__ = object.__hash__
 
@@ -44,7 +49,7 @@ class PrimExpr:
         return self is other if not isinstance(other, (PrimExpr, int, float, Dim)) else _Comparison(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return self is not other if not isinstance(other, (PrimExpr, int, float, Dim)) else _apply(operator.ne, self, other)
+        return self is not other if not isinstance(other, (PrimExpr, int, float, Dim)) else _joined(operator.ne, self, other)
 
     def __bool__(self) -> bool:
         raise ValueError("a scalar of a tensor expression has no truth value yet: tvm.tir.all and any join conditions, if_then_else chooses")
@@ -54,7 +59,7 @@ class _Comparison(PrimExpr):
     """The question if two scalars are equal. Its truth value, which dictionaries ask for, says if they are one object."""
 
     def __init__(self, a: PrimExpr, b: Any) -> None:
-        super().__init__(lambda env: operator.eq(_lower(a, env), _lower(b, env)))
+        super().__init__(_joined(operator.eq, a, b)._make)
         self._same = a is b
 
     def __bool__(self) -> bool:
@@ -82,15 +87,71 @@ def _apply(function: Callable[..., Any], *args: Any) -> PrimExpr:
     return PrimExpr(lambda env: function(*(_lower(arg, env) for arg in args)))
 
 
+def _joined(function: Callable[..., Any], *args: Any) -> PrimExpr:
+    """A function of two values, the last two, of which the narrower takes the dtype of the wider."""
+
+    def made(env: dict[Any, Any]) -> Any:
+        *before, a, b = (_lower(arg, env) for arg in args)
+        dtype = _wider(_dtype_of(a, args[-2]), _dtype_of(b, args[-1])) if isinstance(a, Scalar) or isinstance(b, Scalar) else None
+        return function(*before, *(_as(dtype, value) for value in (a, b)))
+
+    return PrimExpr(made)
+
+
+def _as(dtype: str | None, value: Any) -> Any:
+    return _te.cast(value, dtype) if dtype is not None and isinstance(value, Scalar) and str(value.dtype) != dtype else value
+
+
+def _dtype_of(value: Any, arg: Any) -> str | type:
+    """The dtype of a scalar; the class of a number of Python or an extent, which has none of its own."""
+    if isinstance(value, Scalar):
+        return "position" if getattr(arg, "_of_positions", False) else str(value.dtype)
+    return float if isinstance(value, float) else bool if isinstance(value, bool) else int
+
+
+def _wider(a: str | type, b: str | type) -> str | None:
+    """The dtype that holds both: floats rather than integers, signed rather than unsigned ones, more bits rather than fewer. None where
+    both stay what they are."""
+    if isinstance(a, type):
+        a, b = b, a
+    if a == b or b is bool or isinstance(a, type):
+        return None
+    if isinstance(b, type):  # a number, which takes the dtype of the other where that is of its kind
+        return "float32" if b is float and "float" not in a else "int32" if a == "bool" else None
+    a, b = ("int32" if each == "position" else each for each in (a, b))
+    if "bool" in (a, b):
+        return b if a == "bool" else a
+    bits = [int("".join(filter(str.isdigit, each))) for each in (a, b)]
+    floats = [each for each in (a, b) if "float" in each]
+    if len(floats) == 1:
+        return floats[0]
+    if bits[0] == bits[1] and a != b:
+        return "float32" if floats else f"int{bits[0]}"
+    if not floats and a.startswith("u") != b.startswith("u"):
+        return f"int{max(bits)}"
+    return a if bits[0] >= bits[1] else b
+
+
+def _are_positions(args: Sequence[Any]) -> bool:
+    return all(arg._of_positions if isinstance(arg, PrimExpr) else isinstance(arg, (int, Dim)) for arg in args)
+
+
 def _operator(name: str, reflected: bool = False) -> Any:
     function = getattr(operator, name)
 
     def applied(self: PrimExpr, *others: Any) -> PrimExpr:
         if any(isinstance(other, Tensor) for other in others):
             return NotImplemented
-        return _apply(function, *reversed((self, *others))) if reflected else _apply(function, self, *others)
+        args = (*others, self) if reflected else (self, *others)
+        made = _joined(function, *args) if others else _apply(function, self)
+        made._of_positions = name in _OF_POSITIONS and _are_positions(args)
+        return made
 
     return applied
+
+
+# Operators whose value is a position where the operands are.
+_OF_POSITIONS = ("add", "sub", "mul", "floordiv", "mod", "neg", "abs")
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor"):
@@ -101,15 +162,25 @@ for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert"):
     setattr(PrimExpr, f"__{_name}__", _operator(_name))
 
 
-class IterVar(PrimExpr):
-    """An axis, which is also its position along the loop."""
+class Position(PrimExpr):
+    """A position along a loop."""
 
-    def __init__(self, first: Any, extent: Any, name: str) -> None:
+    _of_positions = True
+
+    def __init__(self, name: str) -> None:
         super().__init__(self._outside)
-        self.first, self.extent, self.name = first, extent, name
+        self.name = name
 
     def _outside(self, env: dict[Any, Any]) -> Any:
         raise ValueError(f"the axis {self.name} is used outside of a reduction over it")
+
+
+class IterVar(Position):
+    """An axis of a reduction, which is also its position along the loop."""
+
+    def __init__(self, first: Any, extent: Any, name: str) -> None:
+        super().__init__(name)
+        self.first, self.extent = first, extent
 
     @property
     def var(self) -> IterVar:
@@ -157,20 +228,30 @@ class Tensor:
     __hash__ = object.__hash__
 
 
+def _broadcast(a: Tensor, b: Tensor) -> tuple[Any, ...]:
+    """The shape of an operator on two tensors. Raises ValueError where they do not fit; what is known at run time only is checked there."""
+    extents = [_core.broadcast_extents(*pair) for pair in zip_longest(reversed(a._made.shape), reversed(b._made.shape), fillvalue=1)]
+    if None in extents:
+        raise ValueError(f"tensors of shapes {_shown(a)} and {_shown(b)} do not broadcast: extents are equal, or one of them is 1")
+    return tuple(reversed(extents))
+
+
+def _shown(tensor: Tensor) -> str:
+    extents = ", ".join(map(str, tensor._made.shape))
+    return f"({extents},)" if tensor.ndim == 1 else f"({extents})"
+
+
 def _of_tensors(function: Callable[..., Any], reflected: bool = False) -> Any:
     """An operator on tensors and numbers, element by element, under NumPy's broadcasting."""
 
     def applied(self: Tensor, other: Any) -> Any:
         if not isinstance(other, (Tensor, PrimExpr, int, float, Dim)):
             return NotImplemented
-        shape = max(self.shape, other.shape, key=len) if isinstance(other, Tensor) else self.shape
-        if isinstance(other, Tensor):
-            pairs = zip_longest(reversed(self.shape), reversed(other.shape), fillvalue=1)
-            shape = tuple(b if isinstance(a, int) and a == 1 else a for a, b in pairs)[::-1]
+        shape = self.shape if not isinstance(other, Tensor) else _broadcast(self, other)
 
         def element(*at: Any) -> PrimExpr:
             pair = [_apply(lambda *there, of=one: of._made.broadcast(*there), *at) if isinstance(one, Tensor) else one for one in (self, other)]
-            return _apply(function, *(reversed(pair) if reflected else pair))
+            return _joined(function, *(reversed(pair) if reflected else pair))
 
         return compute(shape, element, name=f"T_{function.__name__}")
 
@@ -193,11 +274,6 @@ class TensorSlice:
         return self._tensor[(*self._given, *(index if isinstance(index, tuple) else (index,)))]
 
 
-def is_building() -> bool:
-    """True while the compiler asks for the computation of a call."""
-    return _builder.get(None) is not None
-
-
 def build(function: Callable[..., Any], builder: Builder, attrs: Any, names: Sequence[str], op_name: str) -> Any:
     """The computation of a call by TVM's function of attributes, tensors and the type of the result, which gives a list of tensors."""
     tensors = [Tensor(made, name) for made, name in zip(builder.inputs, [*names, *(f"input{i}" for i in range(len(builder.inputs)))])]
@@ -215,14 +291,16 @@ def build(function: Callable[..., Any], builder: Builder, attrs: Any, names: Seq
 
 def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", tag: str = "", attrs: Any = None, varargs_names: Any = None) -> Any:
     """A tensor whose elements a function of their positions gives; several where that is a tuple."""
-    builder = _builder.get()
+    builder = _builder.get(None)
+    if builder is None:
+        raise _absent.OutOfScope("tvm.te.compute makes tensors only inside of a function given to register_compute. Elsewhere it needs: " + _absent.reason("tvm.te.compute"))
     extents = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
 
     def body(*at: Any) -> Any:
         env: dict[Any, Any] = {}
         axes = []
         for number, position in enumerate(at):
-            axis = IterVar(0, extents[number], f"i{number}")
+            axis = Position(f"i{number}")
             env[axis] = position
             axes.append(axis)
         found = fcompute(*axes)
@@ -243,7 +321,7 @@ def _reduction(kind: str) -> Any:
         if not isinstance(axis, (IterVar, list, tuple)):
             if kind not in ("max", "min") or axis is None:
                 raise TypeError(f"te.{kind} reduces along axes, which reduce_axis makes")
-            return _apply(getattr(_te, kind), expr, axis)
+            return _joined(getattr(_te, kind), expr, axis)
         if init is not None:
             raise NotImplementedError(f"te.{kind}(init=…): a reduction begins with the value that changes nothing")
         axes: list[IterVar] = [axis] if isinstance(axis, IterVar) else list(axis)
@@ -251,7 +329,7 @@ def _reduction(kind: str) -> Any:
         def made(env: dict[Any, Any]) -> Any:
             def element(*at: Any) -> Any:
                 inner = _inside(env, axes, at)
-                found = _lower(expr, inner)
+                found = _scalar(_lower(expr, inner))
                 return found if where is None else _te.select(_lower(where, inner), found, _NEUTRAL[kind](found.dtype))
 
             return getattr(_builder.get(), kind)(tuple(one.extent for one in axes), element)
@@ -296,9 +374,17 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
     return reduce
 
 
+def _scalar(value: Any) -> Any:
+    """A number with the dtype that TVM gives it; an extent and a scalar as they are."""
+    return _te.const(value, "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32") if isinstance(value, (int, float)) else value
+
+
 def _inside(env: dict[Any, Any], axes: Sequence[IterVar], at: Sequence[Any]) -> dict[Any, Any]:
     """What is known inside of a loop; what was made outside of it may stand in it."""
     inner = dict(env)
+    for number, one in enumerate(axes):
+        if one in env or any(one is other for other in axes[:number]):
+            raise ValueError(f"the axis {one.name} is reduced along twice: a reduction within another one has an axis of its own")
     inner.update((one, position if isinstance(one.first, int) and one.first == 0 else position + one.first) for one, position in zip(axes, at))
     return inner
 
@@ -321,7 +407,7 @@ def _function(name: str) -> Any:
     else:
 
         def applied(x: Any, y: Any, span: Any = None) -> PrimExpr:  # type: ignore[misc]
-            return _apply(function, x, y)
+            return _joined(function, x, y)
 
     applied.__name__ = applied.__qualname__ = name
     applied.__doc__ = function.__doc__
@@ -341,13 +427,13 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 @_named
 def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> PrimExpr:
     """t where the condition holds, else f, which then is not computed."""
-    return _apply(_te.select, cond, t, f)
+    return _joined(_te.select, cond, t, f)
 
 
 @_named
 def Select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> PrimExpr:  # noqa: N802
     """The first value where the condition holds, else the second."""
-    return _apply(_te.select, condition, true_value, false_value)
+    return _joined(_te.select, condition, true_value, false_value)
 
 
 @_named
@@ -356,32 +442,32 @@ def Cast(dtype: Any, value: Any, span: Any = None) -> PrimExpr:  # noqa: N802
     return _apply(_te.cast, value, _Plain(dtype))
 
 
-def _joined(function: Callable[[Any, Any], Any], args: tuple[Any, ...]) -> PrimExpr:
+def _all_joined(function: Callable[[Any, Any], Any], args: tuple[Any, ...]) -> PrimExpr:
     return _apply(lambda *given: functools.reduce(function, given), *args)
 
 
 @_named
 def all_of(*args: Any, span: Any = None) -> PrimExpr:
     """True where all conditions hold."""
-    return _joined(operator.and_, args)
+    return _all_joined(operator.and_, args)
 
 
 @_named
 def any_of(*args: Any, span: Any = None) -> PrimExpr:
     """True where one of the conditions holds."""
-    return _joined(operator.or_, args)
+    return _all_joined(operator.or_, args)
 
 
 @_named
 def div(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """The quotient; of integers cut off towards zero."""
-    return _apply(lambda x, y: _te.truncdiv(x, y) if "int" in str(getattr(x, "dtype", "float")) else x / y, a, b)
+    return _joined(lambda x, y: _te.truncdiv(x, y) if "int" in str(getattr(x, "dtype", "float")) else x / y, a, b)
 
 
 @_named
 def truncmod(a: Any, b: Any, span: Any = None) -> PrimExpr:
     """The remainder with the sign of a."""
-    return _apply(_te.fmod, a, b)
+    return _joined(_te.fmod, a, b)
 
 
 @_named
@@ -430,4 +516,6 @@ _OF_INDICES = {"indexdiv": operator.floordiv, "indexmod": operator.mod, "max": _
 
 def of_indices(name: str, a: Any, b: Any) -> PrimExpr:
     """What `tvm.tir` says of extents, of scalars."""
-    return _apply(_OF_INDICES[name], a, b)
+    made = _joined(_OF_INDICES[name], a, b)
+    made._of_positions = _are_positions((a, b))
+    return made

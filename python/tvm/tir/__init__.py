@@ -206,4 +206,4 @@ def __getattr__(name: str) -> _AnyType:
     from .. import te
 
     inside = te.expressions.functions.get(name)
-    return _absent.lookup(__name__, name) if inside is None else te._where_it_can_be(__name__, name)
+    return _absent.lookup(__name__, name) if inside is None else inside

@@ -152,6 +152,55 @@ def test_arithmetic_of_tensors():
     np.testing.assert_allclose(run(declare(compute, "Broadcast", inputs=2), X, y), 2 / ((X + y) * X - y + 30) - X + (1 - X), rtol=1e-5)
 
 
+def test_tensors_of_open_extents():
+    """What is not known until the program runs is checked there."""
+    op = declare(lambda attrs, inputs, out_type: [inputs[0] + inputs[1]], lambda types, attrs: types[0], inputs=2)
+    params = [relay.var("x", shape=(relay.Any(),)), relay.var("y", shape=(relay.Any(),))]
+    mod = tvm.IRModule.from_expr(relay.Function(params, relay.Call(op, params)))
+    run_open = relay.create_executor("vm", mod=mod, device=tvm.cpu(), target="llvm").evaluate()
+    for other in (X[0], X[0, :1]):
+        np.testing.assert_array_equal(run_open(X[0], other).numpy(), X[0] + other)
+    with pytest.raises(tvm.TVMError):
+        run_open(X[0], X[0, :2])
+
+
+def test_numbers_of_several_dtypes():
+    """The narrower operand takes the dtype of the wider, and positions are int32."""
+
+    def check(body, expected, dtype, *arrays):
+        relation = lambda types, attrs: relay.TensorType(types[0].shape, dtype)  # noqa: E731
+        found = run(declare(lambda attrs, inputs, out_type: [te.compute(inputs[0].shape, lambda *at: body(at, *inputs))], relation, inputs=len(arrays)), *arrays)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert found.dtype == dtype
+
+    row = np.arange(3)[:, None]
+    k = te.reduce_axis((0, 4), "k")
+    check(lambda at, x: te.sum(x[at[0], k], k) * 2 + at[0], (X.sum(1)[:, None] * 2 + row) + 0 * X, "float32", X)
+    check(lambda at, x: (at[0] + 1) * 0.5 + x(*at), (row + 1) * 0.5 + X, "float32", X)
+    check(lambda at, x: at[0] * 2 + x(*at), row * 2 + I, "int32", I)
+    check(lambda at, x: x(*at) - at[0], I.astype("int8") - row, "int32", I.astype("int8"))
+    check(lambda at, x: x(*at) + at[0], I + row, "int64", I.astype("int64"))
+    check(lambda at, x, y: x(*at) + y(*at), X + X, "float64", X, X.astype("float64"))
+    check(lambda at, x, y: x(*at) * y(*at), X * X, "float32", X, X.astype("float16"))
+    check(lambda at, x, y: x(*at) + y(*at), 2 * abs(I), "int32", abs(I).astype("int8"), abs(I).astype("uint32"))
+    check(lambda at, x: te.max(x(*at), at[1]), np.maximum(X, np.arange(4)), "float32", X)
+    check(lambda at, x: tir.if_then_else(x(*at) > at[1], x(*at), at[1]), np.maximum(X, np.arange(4)), "float32", X)
+    check(lambda at, x: (x(*at) > 0) + 1, (X > 0) + 1, "int32", X)
+    check(lambda at, x: te.sum(1.0, axis=k, where=x[at[0], k] > 0), (X > 0).sum(1)[:, None] + 0 * X, "float32", X)
+    check(lambda at, x: te.sum(1, axis=k, where=x[at[0], k] > 0), (X > 0).sum(1)[:, None] + 0 * I, "int32", X)
+
+
+# Descriptions belong to no call.
+GREATEST = te.comm_reducer(lambda a, b: te.max(a, b), lambda dtype: te.min_value(dtype), name="greatest")
+ALONG = te.reduce_axis((0, 4), "along")
+HALF = te.exp(te.const(0.0)) * 0.5
+
+
+def test_descriptions_of_a_module():
+    op = declare(lambda attrs, inputs, out_type: [te.compute(inputs[0].shape, lambda i, j: GREATEST(inputs[0][i, ALONG], axis=ALONG) * HALF)])
+    np.testing.assert_allclose(run(op, X), X.max(1)[:, None] * 0.5 + 0 * X)
+
+
 def test_windows_and_sharing():
     def compute(attrs, inputs, out_type):
         x, n = inputs[0], inputs[0].shape[0]
@@ -212,6 +261,15 @@ def test_the_last_function_counts():
     assert op.get_attr("FTVMCompute") is twice
 
 
+def twice_along(x, k):
+    """A softmax without an axis of its own for its maximum."""
+    return te.compute(x.shape, lambda r, c: te.sum(x[r, k] - te.max(x[r, k], axis=k), axis=k))
+
+
+def along_both(x, k):
+    return te.compute(x.shape, lambda r, c: te.sum(x[k, k], axis=[k, k]))
+
+
 @pytest.mark.parametrize(
     "compute, message",
     [
@@ -222,6 +280,10 @@ def test_the_last_function_counts():
         (lambda a, i, o: [te.compute(i[0].shape, lambda r, c: te.sum(i[0][r, c]))], "te.sum reduces along axes"),
         (lambda a, i, o: [te.compute(i[0].shape, lambda r, c: te.sum(i[0][r, c], te.reduce_axis((0, 2)), init=1.0))], "begins with the value that changes nothing"),
         (lambda a, i, o: [te.compute(i[0].shape, lambda r, c: list(i[0])[0])], "the elements of x0 are not known"),
+        (lambda a, i, o: [twice_along(i[0], te.reduce_axis((0, 4), "k"))], "the axis k is reduced along twice"),
+        (lambda a, i, o: [along_both(i[0], te.reduce_axis((0, 3), "k"))], "the axis k is reduced along twice"),
+        (lambda a, i, o: [i[0] + te.compute((2,), lambda r: 1.0)], r"tensors of shapes \(3, 4\) and \(2,\) do not broadcast"),
+        (lambda a, i, o: [te.compute((3,), lambda r: 1.0) * te.compute((2,), lambda r: 1.0)], r"tensors of shapes \(3,\) and \(2,\) do not"),
     ],
 )
 def test_wrong_functions(compute, message):
@@ -232,10 +294,8 @@ def test_wrong_functions(compute, message):
 
 
 def test_outside_of_a_definition():
-    with pytest.raises(NotImplementedError, match="tvm.te.compute is not there"):
+    with pytest.raises(NotImplementedError, match="tvm.te.compute makes tensors only inside of a function given to register_compute"):
         te.compute((3,), lambda i: i)
-    with pytest.raises(NotImplementedError, match="tvm.tir.Select is not there"):
-        tir.Select(True, 1, 2)
     assert tir.max(2, 3) == 3 and tir.floordiv(7, 2) == 3
     x = relay.var("x", shape=(3,))
     before = relay.create_executor("vm", mod=tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))), device=tvm.cpu(), target="llvm").evaluate()
