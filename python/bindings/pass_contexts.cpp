@@ -125,6 +125,15 @@ PassInstrument instrument_of(nb::object object, size_t position, nb::list& kept)
   return instrument;
 }
 
+void set_instruments(nb::handle self, PassContext& context, const std::vector<nb::object>& given) {
+  nb::list kept;
+  std::vector<PassInstrument> made;
+  for (size_t i = 0; i < given.size(); ++i) made.push_back(instrument_of(given[i], i, kept));
+  context.instruments = std::move(made);
+  keep(self, kept);
+  self.attr("_instruments") = nb::cast(given);
+}
+
 /// An instrument that writes: its object keeps what it writes with.
 nb::object writing(nb::handle write, const std::function<PassInstrument(TextSink)>& make) {
   if (PyCallable_Check(write.ptr()) == 0)
@@ -173,13 +182,7 @@ void bind_contexts(nb::module_& m) {
             }
             made->fallback_device =
                 static_cast<int>(made->config_value<int64_t>("relay.fallback_device_type"));
-            if (instruments) {
-              nb::list kept;
-              for (size_t i = 0; i < instruments->size(); ++i)
-                made->instruments.push_back(instrument_of((*instruments)[i], i, kept));
-              keep(place.h, kept);
-              nb::handle(place.h).attr("_instruments") = nb::cast(*instruments);
-            }
+            if (instruments) set_instruments(place.h, *made, *instruments);
             made->collect_errors = collect_errors;
             if (trace) made->trace = std::make_shared<std::vector<PassTrace>>();
             nb::object sink = nb::cast(std::make_shared<DiagnosticSink>());
@@ -209,6 +212,12 @@ void bind_contexts(nb::module_& m) {
             return nb::list(self.attr("_instruments"));
           },
           "What it was given to watch passes.")
+      .def(
+          "_set_instruments",
+          [](nb::pointer_and_handle<PassContext> self, const std::vector<nb::object>& given) {
+            set_instruments(self.h, *self.p, given);
+          },
+          nb::arg("instruments"), "Of a context that no thread is in.")
       .def("__repr__",
            [](const PassContext& self) {
              std::string text = "PassContext(opt_level=" + std::to_string(self.opt_level);

@@ -92,8 +92,8 @@ class PassContext(_passes.PassContext):
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        if self._inside:
-            self._inside.pop()
+        if threading.get_ident() in self._inside:
+            self._inside.remove(threading.get_ident())
         left = _leave_override(self)
         if left is not None and left.owner is self and left.ended:
             return
@@ -168,6 +168,8 @@ def _leave_override(context: _passes.PassContext) -> _Override | None:
     stack: list[_Override] = getattr(_overrides, "stack", [])
     if not stack or all(context is not each for each in stack[-1][:2]):
         return None
+    if context is not stack[-1].stand_in and context is _passes.PassContext.current():
+        return None  # entered once more
     left = stack.pop()
     if left.stand_in is not None:
         _passes.PassContext.__exit__(left.stand_in, None, None, None)
@@ -175,10 +177,23 @@ def _leave_override(context: _passes.PassContext) -> _Override | None:
     return left
 
 
+def _is_innermost(context: _passes.PassContext) -> bool:
+    """True for the context that is in force in this thread, or that something in force stands in for."""
+    stack: list[_Override] = getattr(_overrides, "stack", [])
+    current = _passes.PassContext.current()
+    if context is current or getattr(context, "_base", None) is current:
+        return True
+    return bool(stack) and context is stack[-1].owner and (stack[-1].stand_in is None or stack[-1].stand_in is current)
+
+
 def _override_instruments(self: _passes.PassContext, instruments: Sequence[Any] | None) -> None:
-    """Other instruments for the passes that follow under this context, which is in force; None or an empty list: no instruments. Those that
-    it had end, and the others begin."""
+    """Other instruments for the passes that follow under this context; None or an empty list: no instruments. Where it is in force, those
+    that it had end, and the others begin. Raises ValueError, and changes nothing, where other contexts were entered within it."""
     given = list(instruments or ())
+    if isinstance(self, PassContext) and self._base is None and not self._inside:
+        return self._set_instruments(given)
+    if not _is_innermost(self):
+        raise ValueError("override_instruments is of the innermost context of this thread, or of one that is not entered yet; others are left first")
     left = _leave_override(self)
     owner, ended = (self, False) if left is None else (left.owner, left.ended)
     if not ended and not given and not owner.instruments:

@@ -1,6 +1,7 @@
 """tvm.transform, relay.transform, tvm.instrument: passes, their contexts, and what they make of programs."""
 
 import inspect
+import threading
 
 import numpy as np
 import pytest
@@ -422,6 +423,81 @@ def test_times_last_as_long_as_the_context():
     assert "ToANormalForm" in timing.render() and "SimplifyExpr" not in timing.render()
     tvm.transform.PassContext.current().override_instruments(None)
     assert timing.render() == ""
+
+
+class Noted:
+    """An instrument that writes down when it begins, ends and sees a pass."""
+
+    def __init__(self, name, events):
+        self.name, self.events = name, events
+
+    def enter_pass_ctx(self):
+        self.events.append(f"+{self.name}")
+
+    def exit_pass_ctx(self):
+        self.events.append(f"-{self.name}")
+
+    def run_before_pass(self, mod, info):
+        self.events.append(self.name)
+
+
+def test_instruments_of_contexts_that_are_not_entered():
+    events, mod, outside = [], IRModule.from_expr(conv_relu()), tvm.transform.PassContext.current()
+    first, second = Noted("a", events), Noted("b", events)
+    context = tvm.transform.PassContext(instruments=[first])
+    context.override_instruments([second])
+    assert context.instruments == [second]
+    for _ in range(2):
+        with context:
+            transform.InferType()(mod)
+        assert tvm.transform.PassContext.current() is outside
+    assert events == ["+b", "b", "-b"] * 2
+    context.override_instruments(None)
+    with context:
+        transform.InferType()(mod)
+    assert events == ["+b", "b", "-b"] * 2 and context.instruments == []
+
+
+def test_instruments_of_nested_contexts():
+    """Those of an outer context are refused before anything ends."""
+    events, mod, outside = [], IRModule.from_expr(conv_relu()), tvm.transform.PassContext.current()
+    with tvm.transform.PassContext(instruments=[Noted("a", events)]) as outer:
+        with tvm.transform.PassContext(instruments=[Noted("b", events)]) as inner:
+            with pytest.raises(ValueError, match="override_instruments is of the innermost context"):
+                outer.override_instruments([Noted("c", events)])
+            with pytest.raises(ValueError, match="override_instruments is of the innermost context"):
+                outside.override_instruments([Noted("c", events)])
+            transform.InferType()(mod)
+            inner.override_instruments([Noted("d", events)])
+            transform.InferType()(mod)
+        assert events == ["+a", "+b", "b", "-b", "+d", "d", "-d"]
+        outer.override_instruments([Noted("e", events)])
+        with outer:
+            transform.InferType()(mod)
+        transform.InferType()(mod)
+    assert events[7:] == ["-a", "+e", "+a", "a", "-a", "e", "-e"]
+    assert tvm.transform.PassContext.current() is outside
+
+
+def test_a_context_of_two_threads():
+    """A thread that leaves a context takes its own entry away, and not that of another thread."""
+    events, context = [], tvm.transform.PassContext()
+    with context:
+        entered, leave = threading.Event(), threading.Event()
+
+        def other():
+            with context:
+                entered.set()
+                leave.wait(60)
+                context.override_instruments([Noted("a", events)])
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        entered.wait(60)
+        context.override_instruments([Noted("b", events)])
+        leave.set()
+        thread.join()
+    assert events == ["+b", "+a", "-a", "-b"]
 
 
 def test_modules_are_printed_around_passes(capsys):
