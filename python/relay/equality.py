@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from . import _core
@@ -23,8 +24,9 @@ _FIELDS = {
     "RefWrite": ("ref", "value"),
 }
 
-# Classes outside of programs whose objects are compared and hashed as they say themselves: those of the package `tvm` add themselves.
-plain_classes: list[type] = []
+# Classes outside of programs whose objects are compared as they say themselves, and the text of one, which equal ones share: those of
+# the package `tvm` add themselves.
+plain_classes: dict[type, Callable[[Any], str]] = {}
 
 
 def _step(node: Expr, operand: int) -> str:
@@ -200,6 +202,9 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
         return _digest(node.dtype, *node.shape, node.numpy().tobytes())
     if isinstance(node, (str, bytes, type(None))):
         return _digest(type(None).__name__ if node is None else "text", node)
-    if isinstance(node, (Type, _core.Dim, bool, int, float, *plain_classes)):
+    for kind, text in plain_classes.items():
+        if isinstance(node, kind):
+            return _digest(kind.__name__, text(node))
+    if isinstance(node, (Type, _core.Dim, bool, int, float)):
         return hash(node)
     raise TypeError(f"{type(node).__name__} is not part of a program")

@@ -58,3 +58,12 @@ def test_in_programs():
 def test_what_is_refused(make, kind, message):
     with pytest.raises(kind, match=message):
         make(rnp.ones((3,)), relay.random.key(0))
+
+
+def test_rates_of_numpy_and_beyond_a_dtype():
+    key, x = relay.random.key(1), np.ones(100, "float16")
+    np.testing.assert_array_equal(relay.nn.dropout(x, np.float32(0.5), key), relay.nn.dropout(x, 0.5, key))
+    with pytest.raises(ValueError, match="dropout: at a rate of 0.99999 elements are multiplied by 100000, which float16 cannot hold"):
+        relay.nn.dropout(x, 0.99999, key)
+    with pytest.raises(ValueError, match="dropout: rate is a number from 0 to 1"):
+        relay.nn.dropout(x, np.float32(1.5), key)

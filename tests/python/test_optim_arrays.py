@@ -1,5 +1,6 @@
 """Optimisers on trees of arrays, groups of weights, and gradients of several batches."""
 
+import copy
 
 import numpy as np
 import pytest
@@ -158,6 +159,16 @@ def test_what_is_refused(make, kind, message):
         make()
 
 
+def test_copies_of_optimisers_that_ran():
+    """Compiled functions belong to the one that made them."""
+    optimizer, weights = optim.Adam(0.1), {"w": np.ones(3, "float32")}
+    state = optimizer.init(weights)
+    first, _ = optimizer.update(weights, ones(weights), state)
+    twin = copy.deepcopy(optimizer)
+    second, _ = twin.update(weights, ones(weights), twin.init(weights))
+    np.testing.assert_array_equal(first["w"], second["w"])
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_label_smoothing(reduction):
     rng = np.random.default_rng(1)
@@ -169,6 +180,8 @@ def test_label_smoothing(reduction):
     expected = {"mean": losses.sum() / 3, "sum": losses.sum(), "none": losses}[reduction]
     found = optim.losses.cross_entropy(rnp.asarray(logits), rnp.asarray(labels), reduction, label_smoothing=0.2)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    given = optim.losses.cross_entropy(rnp.asarray(logits), rnp.asarray(labels), reduction, label_smoothing=np.float32(0.2))
+    np.testing.assert_allclose(given, expected, rtol=1e-6)
     for wrong in (1.5, -0.1):
         with pytest.raises(ValueError, match="label_smoothing is"):
             optim.losses.cross_entropy(rnp.asarray(logits), rnp.asarray(labels), label_smoothing=wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable, Sequence
 
 from .._core import Expr, IRModule, RelayError
@@ -39,12 +40,29 @@ def over_arrays(names: dict[str, Any], exported: Sequence[str]) -> None:
             names[name] = _over_arrays(names[name])
 
 
+@functools.cache
+def _numbers(fn: Callable[..., Any]) -> frozenset[int | str]:
+    """Positions and names of the parameters that are numbers of Python, and never arrays."""
+    parameters = inspect.signature(fn).parameters.values()
+    return frozenset(key for i, one in enumerate(parameters) if one.annotation in ("float", "int") for key in (i, one.name))
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    import numpy as np
+
+    return value.item() if isinstance(value, (np.floating, np.integer)) else value
+
+
 def _over_arrays(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         classes = tuple(array_classes)
         if not classes or not (_found(args, classes) or (kwargs and _found(kwargs.values(), classes))):
             return fn(*args, **kwargs)
+        numbers = _numbers(fn)
+        args = tuple(_plain(value) if position in numbers else value for position, value in enumerate(args))
+        kwargs = {name: _plain(value) if name in numbers else value for name, value in kwargs.items()}
         from ..functions.trace import current
 
         if current() is not None:

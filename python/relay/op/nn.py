@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Sequence
 
 from .. import _core
@@ -54,8 +55,9 @@ def dropout(data: ExprLike, rate: float = 0.5, key: ExprLike | None = None) -> E
     if key is None:
         return TupleWrapper(dropout_raw(data, rate), 2)[0]
     chance = number_of(rate)
-    if isinstance(chance, bool) or not isinstance(chance, (int, float)) or not 0 <= chance <= 1:
+    if isinstance(chance, bool) or not isinstance(chance, Real) or not 0 <= chance <= 1:
         raise ValueError(f"dropout: rate is a number from 0 to 1, not {rate!r}")
+    chance = float(chance)
     tensor = as_expr(data)
     kind = _core.infer_expr_type(tensor, current_module())
     extents = static_list(kind.shape) if isinstance(kind, TensorType) else None
@@ -65,7 +67,11 @@ def dropout(data: ExprLike, rate: float = 0.5, key: ExprLike | None = None) -> E
         return _tensor.zeros_like(tensor)
     drawn = TupleGetItem(call_op("random.uniform", key, *(const(bound, "float32") for bound in (0, 1)), out_shape=extents, out_dtype="float32"), 1)
     kept = _tensor.less(drawn, const(1 - chance, "float32"))
-    return _tensor.where(kept, _tensor.multiply(tensor, const(1 / (1 - chance), kind.dtype)), _tensor.zeros_like(tensor))
+    try:
+        factor = const(1 / (1 - chance), kind.dtype)
+    except OverflowError:
+        raise ValueError(f"dropout: at a rate of {rate!r} elements are multiplied by {1 / (1 - chance):g}, which {kind.dtype} cannot hold") from None
+    return _tensor.where(kept, _tensor.multiply(tensor, factor), _tensor.zeros_like(tensor))
 
 
 def _scaled(name: str, data: ExprLike, scales: dict[str, Any], **attrs: Any) -> Expr:

@@ -31,6 +31,10 @@ class OverArrays:
         self._optimizer = optimizer
         self._compiled: dict[str, Any] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles compile functions of their own."""
+        return {"_optimizer": self._optimizer, "_compiled": {}}
+
     def init(self, params: Any) -> Any:
         return self._call("init", self._init, params)
 

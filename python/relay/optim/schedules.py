@@ -7,6 +7,7 @@ when it is stepped after each update.
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, Callable, Sequence
 
 from .._checks import shown
@@ -22,7 +23,7 @@ Schedule = Callable[[Expr], Expr]
 
 
 def _number(name: str, value: Any, positive: bool = False) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):  # which NumPy's numbers are, too
         raise TypeError(f"{name} is a number, not {value!r}")
     if not math.isfinite(value) or value < 0 or (positive and value == 0):
         raise ValueError(f"{name} is a finite number {'above 0' if positive else 'of 0 or more'}, not {value!r}")

@@ -49,7 +49,7 @@ class VirtualDevice:
         return f"VirtualDevice({', '.join(f'{name}={value}' for name, value in named.items() if value not in (-1, None, ''))})"
 
 
-_equality.plain_classes += [Device, Target, VirtualDevice]
+_equality.plain_classes.update({Device: str, Target: Target._described, VirtualDevice: lambda device: str(device._parts())})
 
 
 def _device_of(text: str) -> Device:

@@ -1,7 +1,10 @@
 """Virtual devices, settings of builds, kinds of targets, and what the debug executor knows of a graph."""
 
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -156,3 +159,9 @@ def test_devices_of_a_function():
     assert "device_copy" not in relay.analysis.list_op_freqs(relay.transform.PlanDevices(config)(tvm.IRModule.from_expr(alike)))
     with pytest.raises(ValueError, match="the function has 2 parameters, and 1 devices were given"):
         relay.annotation.function_on_device(function, ["cpu"], "cpu")
+
+
+def test_hashes_of_targets_and_devices_are_those_of_every_process():
+    program = "import tvm; print(*(tvm.ir.structural_hash(each) for each in (tvm.target.Target('llvm -mcpu=skylake'), tvm.cpu(), tvm.target.VirtualDevice(tvm.cpu()))))"
+    found = {subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True).stdout for seed in "12"}
+    assert len(found) == 1 and len(set(found.pop().split())) == 3
