@@ -1,6 +1,7 @@
 """Optimisers on trees of arrays, groups of weights, and gradients of several batches."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -164,9 +165,26 @@ def test_copies_of_optimisers_that_ran():
     optimizer, weights = optim.Adam(0.1), {"w": np.ones(3, "float32")}
     state = optimizer.init(weights)
     first, _ = optimizer.update(weights, ones(weights), state)
-    twin = copy.deepcopy(optimizer)
-    second, _ = twin.update(weights, ones(weights), twin.init(weights))
-    np.testing.assert_array_equal(first["w"], second["w"])
+    for twin in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        second, _ = twin.update(weights, ones(weights), twin.init(weights))
+        np.testing.assert_array_equal(first["w"], second["w"])
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        optim.schedules.step(0.1, 2),
+        optim.schedules.multi_step(0.1, [1, 2]),
+        optim.schedules.exponential(0.1, 0.5),
+        optim.schedules.warm_up(optim.schedules.cosine(0.1, 5), 2, 0.5),
+        optim.schedules.constant(np.float32(0.5)),
+    ],
+    ids=["step", "multi_step", "exponential", "warm_up", "constant"],
+)
+def test_copies_of_schedules(schedule):
+    twin = pickle.loads(pickle.dumps(schedule))
+    for t in range(4):
+        assert relay.evaluate(twin(relay.const(t, "int64"))) == relay.evaluate(schedule(relay.const(t, "int64")))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

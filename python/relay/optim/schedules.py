@@ -7,7 +7,7 @@ when it is stepped after each update.
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Callable, Sequence
 
 from .._checks import shown
@@ -31,38 +31,51 @@ def _number(name: str, value: Any, positive: bool = False) -> float:
 
 
 def _steps(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} is a number of updates, an integer, not {value!r}")
     if not 1 <= value < 2**53:
         raise ValueError(f"{name} is a number of updates, 1 or more, not {value}")
-    return value
+    return int(value)
 
 
 def _f64(value: float) -> Expr:
     return const(float(value), "float64")
 
 
+class _Made:
+    """A schedule of a function of this module, which is pickled and copied as the call that made it."""
+
+    def __init__(self, at: Schedule, maker: Callable[..., Schedule], *args: Any) -> None:
+        self._at, self._maker, self._args = at, maker, args
+
+    def __call__(self, t: Expr) -> Expr:
+        return self._at(t)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._maker, self._args
+
+
 def schedule_of(rate: Any, name: str = "rate") -> Schedule:
     """A schedule as it is; a number as a constant one. `name` is what messages call it."""
     if callable(rate):
         return rate  # type: ignore[no-any-return]
-    if not isinstance(rate, (bool, int, float)):
+    if not isinstance(rate, Real):
         weights = ": an optimiser holds no weights. Its init and update take them" if name == "lr" else ""
         raise TypeError(f"{name} is a number or a schedule, not {shown(rate)}{weights}")
-    value = _number(name, rate)
-    return lambda _: _f64(value)
+    return constant(_number(name, rate))
 
 
 def constant(rate: float) -> Schedule:
     """The same rate at all times."""
     value = _number("rate", rate)
-    return lambda _: _f64(value)
+    return _Made(lambda _: _f64(value), constant, value)
 
 
 def step(rate: float, step_size: int, gamma: float = 0.1) -> Schedule:
     """`rate`, times `gamma` after each `step_size` updates (StepLR)."""
     value, size, factor = _number("rate", rate), _steps("step_size", step_size), _number("gamma", gamma)
-    return lambda t: multiply(_f64(value), power(_f64(factor), cast(floor_divide(t, const(size, "int64")), "float64")))
+    at = lambda t: multiply(_f64(value), power(_f64(factor), cast(floor_divide(t, const(size, "int64")), "float64")))  # noqa: E731
+    return _Made(at, step, value, size, factor)
 
 
 def multi_step(rate: float, milestones: Sequence[int], gamma: float = 0.1) -> Schedule:
@@ -76,13 +89,13 @@ def multi_step(rate: float, milestones: Sequence[int], gamma: float = 0.1) -> Sc
             result = multiply(result, where(greater_equal(t, const(place, "int64")), _f64(factor), _f64(1)))
         return result
 
-    return at
+    return _Made(at, multi_step, value, places, factor)
 
 
 def exponential(rate: float, gamma: float) -> Schedule:
     """`rate`, times `gamma` after each update (ExponentialLR)."""
     value, factor = _number("rate", rate), _number("gamma", gamma)
-    return lambda t: multiply(_f64(value), power(_f64(factor), cast(t, "float64")))
+    return _Made(lambda t: multiply(_f64(value), power(_f64(factor), cast(t, "float64"))), exponential, value, factor)
 
 
 def cosine(rate: float, steps: int, final: float = 0.0) -> Schedule:
@@ -94,7 +107,7 @@ def cosine(rate: float, steps: int, final: float = 0.0) -> Schedule:
         share = multiply(add(cos(multiply(turned, _f64(math.pi))), _f64(1)), _f64(0.5))
         return add(_f64(end), multiply(_f64(value - end), share))
 
-    return at
+    return _Made(at, cosine, value, count, end)
 
 
 def warm_up(after: Schedule | float, steps: int, start_factor: float = 0.0) -> Schedule:
@@ -109,4 +122,4 @@ def warm_up(after: Schedule | float, steps: int, start_factor: float = 0.0) -> S
         later = rest(maximum(subtract(t, const(count, "int64")), const(0, "int64")))
         return where(less(t, const(count, "int64")), rising, later)
 
-    return at
+    return _Made(at, warm_up, rest, count, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,11 @@ _MAKERS: dict[str, dict[str, Any]] = {
     "nvidia": {"kind": "cuda", "max_threads_per_block": 1024, "thread_warp_size": 32, "shared_memory_per_block": 49152, "registers_per_block": 65536},
     "raspberry-pi": {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "device": "arm_cpu"},
 }  # fmt: skip
+# The families that products of a maker belong to. There are more products than a list would have.
+_FAMILIES = {
+    "nvidia": re.compile(r"(?:geforce|jetson|nvidia|nvs|quadro|rtx|tegra|tesla)(?:[-,][a-z0-9]+)+|[tp]\d+"),
+    "raspberry-pi": re.compile(r"\d[a-z]?(?:-[a-z0-9]+)*"),
+}
 # Products, those of one maker with the architecture that they are made for.
 _ARCHITECTURES = {
     "jetson-nano": "sm_53", "jetson-tx2": "sm_62", "jetson-agx-xavier": "sm_72", "jetson-agx-orin-32gb": "sm_87", "jetson-agx-orin-64gb": "sm_87",
@@ -27,9 +33,9 @@ _registered: dict[str, dict[str, Any]] = {}
 
 
 def is_tag(name: str) -> bool:
-    """True for names of products: those that were registered, and MAKER/PRODUCT of makers that are known."""
+    """True for names of products: those that were registered, and MAKER/PRODUCT of makers and families that are known."""
     maker, _, product = name.partition("/")
-    return name in _registered or bool(product) and maker in _MAKERS
+    return name in _registered or maker in _FAMILIES and _FAMILIES[maker].fullmatch(product) is not None
 
 
 def options_of(name: str) -> dict[str, Any]:

@@ -234,8 +234,11 @@ def test_targets_as_json_and_by_tags():
         tvm.target.Target('{"kind": llvm}')
     product = tvm.target.Target("nvidia/geforce-rtx-3070")
     assert product.kind.name == "cuda" and product.arch == "sm_86" and int(product.attrs["max_threads_per_block"]) == 1024
-    assert tvm.target.list_tags()["nvidia/nvidia-a100"].attrs["arch"] == "sm_80" and tvm.target.Target("nvidia/some-board").attrs.get("arch") is None
+    assert tvm.target.list_tags()["nvidia/nvidia-a100"].attrs["arch"] == "sm_80" and tvm.target.Target("nvidia/quadro-p620").attrs.get("arch") is None
     assert tvm.target.Target({"tag": "raspberry-pi/4b-aarch64"}).tag == "raspberry-pi/4b-aarch64"
+    for name in ("nvidia/nope", "nvidia/", "raspberry-pi/big"):
+        with pytest.raises(ValueError, match=f"no target is called '{name}'"):
+            tvm.target.Target(name)
     with pytest.raises(ValueError, match="no target is called 'own/board'"):
         tvm.target.Target({"tag": "own/board"})
     tvm.target.register_tag("own/board", {"kind": "llvm", "mcpu": "haswell"}, override=True)
