@@ -55,7 +55,7 @@ def dropout(data: ExprLike, rate: float = 0.5, key: ExprLike | None = None) -> E
     if key is None:
         return TupleWrapper(dropout_raw(data, rate), 2)[0]
     chance = number_of(rate)
-    if isinstance(chance, bool) or not isinstance(chance, Real) or not 0 <= chance <= 1:
+    if isinstance(chance, bool) or not isinstance(chance, Real) or not 0 <= float(chance) <= 1:
         raise ValueError(f"dropout: rate is a number from 0 to 1, not {rate!r}")
     chance = float(chance)
     tensor = as_expr(data)

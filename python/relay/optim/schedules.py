@@ -33,7 +33,7 @@ def _number(name: str, value: Any, positive: bool = False) -> float:
 def _steps(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} is a number of updates, an integer, not {value!r}")
-    if not 1 <= value < 2**53:
+    if not 1 <= int(value) < 2**53:
         raise ValueError(f"{name} is a number of updates, 1 or more, not {value}")
     return int(value)
 

@@ -191,7 +191,8 @@ def _override_instruments(self: _passes.PassContext, instruments: Sequence[Any] 
     that it had end, and the others begin. Raises ValueError, and changes nothing, where other contexts were entered within it."""
     given = list(instruments or ())
     if isinstance(self, PassContext) and self._base is None and not self._inside:
-        return self._set_instruments(given)
+        vars(_passes.PassContext)["_set_instruments"](self, given)  # private members have no annotations
+        return
     if not _is_innermost(self):
         raise ValueError("override_instruments is of the innermost context of this thread, or of one that is not entered yet; others are left first")
     left = _leave_override(self)

@@ -139,7 +139,7 @@ def _are_positions(args: Sequence[Any]) -> bool:
 def _operator(name: str, reflected: bool = False) -> Any:
     function = getattr(operator, name)
 
-    def applied(self: PrimExpr, *others: Any) -> PrimExpr:
+    def applied(self: PrimExpr, *others: Any) -> Any:
         if any(isinstance(other, Tensor) for other in others):
             return NotImplemented
         args = (*others, self) if reflected else (self, *others)
@@ -293,7 +293,8 @@ def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", tag
     """A tensor whose elements a function of their positions gives; several where that is a tuple."""
     builder = _builder.get(None)
     if builder is None:
-        raise _absent.OutOfScope("tvm.te.compute makes tensors only inside of a function given to register_compute. Elsewhere it needs: " + _absent.reason("tvm.te.compute"))
+        place = "tvm.te.compute makes tensors only inside of a function given to register_compute"
+        raise _absent.OutOfScope(f"{place}. Elsewhere it needs: {_absent.reason('tvm.te.compute')}")
     extents = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
 
     def body(*at: Any) -> Any:
@@ -341,6 +342,11 @@ def _reduction(kind: str) -> Any:
     return reduce
 
 
+def _known(value: Any) -> PrimExpr:
+    """A scalar that is made already."""
+    return PrimExpr(lambda _: value)
+
+
 def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Callable[..., Any]:
     """A reduction by a function that joins two values, or two tuples of values, in any order; `fidentity` of the dtypes changes nothing."""
 
@@ -351,7 +357,7 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
         several = isinstance(expr, (tuple, list))
 
         def known(values: Any) -> Any:
-            return tuple(PrimExpr(lambda _, value=value: value) for value in values) if several else PrimExpr(lambda _: values)
+            return tuple(map(_known, values)) if several else _known(values)
 
         def made(env: dict[Any, Any]) -> Any:
             def lowered(found: Any, inner: dict[Any, Any]) -> Any:
@@ -376,7 +382,9 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
 
 def _scalar(value: Any) -> Any:
     """A number with the dtype that TVM gives it; an extent and a scalar as they are."""
-    return _te.const(value, "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32") if isinstance(value, (int, float)) else value
+    if not isinstance(value, (int, float)):
+        return value
+    return _te.const(value, "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32")
 
 
 def _inside(env: dict[Any, Any], axes: Sequence[IterVar], at: Sequence[Any]) -> dict[Any, Any]:
