@@ -121,8 +121,9 @@ def test_strictly_typed(tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_code_of_the_guides_is_well_typed(tmp_path):
     """As strictly as code without annotations allows; each document's blocks are one program."""
-    # PyTorch, which one of them is about, need not be there. Another one has names of extents in annotations, which mypy takes for types.
-    guides = sorted(path for path in (docs_blocks.ROOT / "docs" / "guides").glob("*.md") if path.name not in ("pytorch.md", "language-models.md", "functions.md", "many-machines.md"))
+    # PyTorch, which one of them is about, need not be there. Another one has names of extents in annotations, which mypy takes for types. The package tvm gives
+    # classes of Relay the members that they have in TVM as it is imported, which mypy does not see.
+    guides = sorted(path for path in (docs_blocks.ROOT / "docs" / "guides").glob("*.md") if path.name not in ("pytorch.md", "language-models.md", "functions.md", "many-machines.md", "from-tvm.md"))
     documents = [*guides, docs_blocks.ROOT / "docs" / "python.md",
                  docs_blocks.ROOT / "docs" / "operators-from-python.md"]  # fmt: skip
     programs = []
