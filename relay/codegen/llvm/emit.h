@@ -98,8 +98,8 @@ class KernelFrame {
   /// The address of 64 readable bytes, for loads without an element.
   llvm::Value* dummy_address() { return args(); }
 
-  /// Tells LLVM which buffer a load or store touches: distinct buffers do not overlap, but for those
-  /// whose order has to stay (lower/in_place.h). Returns its argument.
+  /// Tells LLVM which buffer a load or store touches: distinct buffers do not overlap, but for
+  /// those whose order has to stay (lower/in_place.h). Returns its argument.
   llvm::Instruction* annotate(llvm::Instruction* access, int32_t buffer);
   /// The same for memory reserved by `scratch()`: `region` numbers it from 0.
   llvm::Instruction* annotate_scratch(llvm::Instruction* access, int32_t region);

@@ -89,7 +89,8 @@ class OnceInliner final : public Rewriter {
         if (once && goes(rewritten.get(), false)) globals_[name] = rewritten;
       }
     }
-    // What no entry reaches, such as a function whose gradient has been written out, may mention them.
+    // What no entry reaches, such as a function whose gradient has been written out, may mention
+    // them.
     if (!gone_.empty()) result = reached_part(result, {entries_.begin(), entries_.end()});
     for (const Name& name : gone_) result.remove_function(name);
     return result;
