@@ -99,10 +99,13 @@ void add_read_where_written(const std::vector<Buffer>& buffers, const std::vecto
   }
 }
 
-std::vector<InPlace> of_nest(const Nest& nest) {
-  if (!nest.stores_apart) return {};
+Contents contents_of(const Nest& nest) {
   Contents contents;
-  collect(nest.body, contents);
+  if (nest.stores_apart) collect(nest.body, contents);
+  return contents;
+}
+
+std::vector<InPlace> of_nest(const Nest& nest, const Contents& contents) {
   if (!contents.plain || contents.stores.empty()) return {};
   std::vector<size_t> times(nest.buffers.size(), 0);  // that a buffer is stored to in the text
   for (const Contents::Written& one : contents.stores)
@@ -135,7 +138,7 @@ std::vector<InPlace> of_contraction(const Contraction& contraction) {
 }  // namespace
 
 std::vector<InPlace> in_place_buffers(const Kernel& kernel) {
-  if (const auto* nest = std::get_if<Nest>(&kernel.body)) return of_nest(*nest);
+  if (const auto* nest = std::get_if<Nest>(&kernel.body)) return of_nest(*nest, contents_of(*nest));
   if (const auto* contraction = std::get_if<Contraction>(&kernel.body))
     return of_contraction(*contraction);
   return {};  // blocks read what others may have written
@@ -145,11 +148,10 @@ std::vector<int32_t> ordered_buffers(const Kernel& kernel) {
   std::vector<int32_t> first(kernel.buffers().size());
   std::iota(first.begin(), first.end(), 0);
   const auto* nest = std::get_if<Nest>(&kernel.body);
-  if (nest == nullptr || !nest->stores_apart) return first;
-  Contents contents;
-  collect(nest->body, contents);
+  if (nest == nullptr) return first;
+  const Contents contents = contents_of(*nest);
   if (contents.stores.size() < 2) return first;
-  for (const InPlace& pair : of_nest(*nest)) {
+  for (const InPlace& pair : of_nest(*nest, contents)) {
     const int32_t a = first[static_cast<size_t>(pair.written)];
     const int32_t b = first[static_cast<size_t>(pair.read)];
     std::replace(first.begin(), first.end(), std::max(a, b), std::min(a, b));

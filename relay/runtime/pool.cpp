@@ -92,9 +92,8 @@ struct LargeBlocks {
   ForkMutex mutex;
   struct Entry {
     void* block;
-    size_t usable;  // what serves a request
-    size_t
-        touched;  // of these, what is in memory at most: the size that was asked for, where known
+    size_t usable;   // bytes that serve a request
+    size_t touched;  // those in memory at most: as many as were asked for, where that is known
   };
   Entry entries[kNumLarge];
   size_t count = 0;
