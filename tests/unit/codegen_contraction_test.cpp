@@ -134,12 +134,12 @@ TEST(ContractionKernel, WindowsOfStepTwo) {
 // Padding that leaves the size as it is: columns lie side by side, and places of small windows are
 // written out.
 TEST(ContractionKernel, WindowsOfTheSameSize) {
-  for (auto [height, width] :
+  for (const auto& window :
        {std::array<int64_t, 2>{3, 3}, {1, 7}, {7, 1}, {1, 9}, {3, 1}, {5, 5}, {1, 11}}) {
     for (int64_t channels : {1, 3, 40}) {
-      check_conv<Conv2>("nn.conv2d", {2, channels, 11, 13}, {9, channels, height, width},
+      check_conv<Conv2>("nn.conv2d", {2, channels, 11, 13}, {9, channels, window[0], window[1]},
                         [&](auto& a) {
-                          a.padding = {height / 2, width / 2};
+                          a.padding = {window[0] / 2, window[1] / 2};
                         });
     }
   }
