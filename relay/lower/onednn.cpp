@@ -34,7 +34,7 @@ std::optional<Match> match_product(const te::Stage& stage) {
   const auto* map = std::get_if<te::Map>(&stage.body);
   if (map == nullptr) return std::nullopt;
   std::optional<SumOfLoads> sum = sum_of_loads(*map);
-  if (!sum) return std::nullopt;
+  if (!sum || sum->lhs->dtype != kFloat32 || sum->rhs->dtype != kFloat32) return std::nullopt;
   return Match{map->axes, *sum};
 }
 

@@ -25,15 +25,27 @@ bool sums_products(const ScalarNode& fold) {
          fold.args[0]->binary == te::BinaryOp::kMul;
 }
 
+namespace {
+
+/// The load that a factor of float32 is; of bfloat16 and float16 it is widened. Null for others.
+const ScalarNode* load_of(const ScalarRef& factor) {
+  if (factor->dtype != kFloat32) return nullptr;
+  const bool widens = factor->kind == ScalarKind::kCast;
+  const ScalarNode* load = widens ? factor->args[0].get() : factor.get();
+  if (load->kind != ScalarKind::kLoad) return nullptr;
+  return !widens || load->dtype == kBFloat16 || load->dtype == kFloat16 ? load : nullptr;
+}
+
+}  // namespace
+
 std::optional<SumOfLoads> sum_of_loads(const te::Map& map) {
   if (map.values.size() != 1) return std::nullopt;
   const ScalarNode* fold = only_fold(map.values[0]);
   if (fold == nullptr || fold->dtype != kFloat32 || !sums_products(*fold)) return std::nullopt;
-  const ScalarNode& product = *fold->args[0];
-  for (const ScalarRef& factor : product.args) {
-    if (factor->kind != ScalarKind::kLoad || factor->dtype != kFloat32) return std::nullopt;
-  }
-  return SumOfLoads{fold, product.args[0].get(), product.args[1].get()};
+  const ScalarNode* lhs = load_of(fold->args[0]->args[0]);
+  const ScalarNode* rhs = load_of(fold->args[0]->args[1]);
+  if (lhs == nullptr || rhs == nullptr) return std::nullopt;
+  return SumOfLoads{fold, lhs, rhs};
 }
 
 std::optional<uint32_t> plain_axis(const ScalarRef& index) {

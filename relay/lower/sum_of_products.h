@@ -15,7 +15,7 @@ const te::ScalarNode* only_fold(const te::ScalarRef& value);
 /// True if a fold is a sum, empty ones included, of products of two factors: `args[0]->args`.
 bool sums_products(const te::ScalarNode& fold);
 
-/// A sum of products of two loads.
+/// A sum of products of two loads, of float32 or of narrower numbers that are widened to it.
 struct SumOfLoads {
   const te::ScalarNode* fold = nullptr;
   const te::ScalarNode* lhs = nullptr;

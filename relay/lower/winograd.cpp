@@ -51,15 +51,22 @@ double memory_cost(double elements) {
   return bytes > kCached ? bytes * kFlopsOfByte : 0;
 }
 
-/// In operations of a product.
-double direct_cost(const Convolution& conv) {
+/// How many products of float32 take as long as one of the sum's. Pairs of bfloat16 take an
+/// instruction together; a matrix unit is faster by far.
+double product_cost(const Convolution& conv, const Processor& processor) {
+  if (conv.data->dtype != kBFloat16 || conv.weights->dtype != kBFloat16) return 1;
+  return processor.matrix_tiles ? 0.125 : processor.bfloat16_pairs ? 0.5 : 1;
+}
+
+/// In operations of a product of float32.
+double direct_cost(const Convolution& conv, const Processor& processor) {
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   double results = images(conv);
   for (size_t d : {conv.out_channel, conv.down.result, conv.along.result})
     results *= static_cast<double>(conv.extent(d));
   const auto window = static_cast<double>(conv.taps * conv.taps);
   const double weights = window * channels * static_cast<double>(conv.extent(conv.out_channel));
-  return 2 * window * channels * results + memory_cost(weights);
+  return product_cost(conv, processor) * 2 * window * channels * results + memory_cost(weights);
 }
 
 std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
@@ -92,7 +99,7 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
 const Filtering* cheapest(const Convolution& conv, const Processor& processor) {
   constexpr double kClearly = 0.85;
   const Filtering* best = nullptr;
-  double least = kClearly * direct_cost(conv);
+  double least = kClearly * direct_cost(conv, processor);
   for (const Filtering* filtering : all_filterings()) {
     if (filtering->taps() != conv.taps) continue;
     std::optional<double> here = cost(conv, *filtering, processor);
@@ -182,7 +189,7 @@ class Tiled {
           index.push_back(out);
         }
       }
-      return from(index);
+      return te::cast(from(index), kFloat32);
     };
     Dim channels = conv_.channel.extent, outs = conv_.axes[conv_.out_channel].extent;
     // One side first: half of the operations.
@@ -231,7 +238,7 @@ class Tiled {
 
   te::Tensor transformed_data(te::Builder& builder) const {
     te::Tensor from = builder.tensor(conv_.data->tensor);
-    const Scalar zero = te::constant(0, kFloat32);
+    const Scalar zero = te::constant(0, from.dtype());
     return builder.map(dims_of(from.dims()[conv_.channel_dim]), [&](te::Indices at) {
       const std::vector<size_t> images = image_dims();
       auto load = [&](size_t row, size_t column) {
@@ -255,7 +262,7 @@ class Tiled {
           }
           index.push_back(image);
         }
-        return from.load_or(index, zero);
+        return te::cast(from.load_or(index, zero), kFloat32);
       };
       return choose(at[0], at[1], both_ways(filtering_, &Filtering::data, points(), load));
     });

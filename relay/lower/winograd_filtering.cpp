@@ -301,7 +301,7 @@ void transform_weights(const Filtering& filtering, const NDArray& weights, const
                        int64_t outs, int64_t ins, float* to, const Places& places) {
   constexpr int64_t kLinesAtOnce = 16;
   const int64_t side = filtering.taps(), window = side * side;
-  const NDArray dense = weights.contiguous();
+  const NDArray dense = weights.cast(kFloat32).contiguous();
   const auto* from = dense.data<float>();
   const auto points = static_cast<size_t>(filtering.points());
   // Groups go along the channels whose results lie side by side.

@@ -80,10 +80,10 @@ double distance(const NDArray& found, const NDArray& wanted) {
   return most / std::sqrt(squares / static_cast<double>(wanted.size()));
 }
 
-std::string tensor(ShapeView shape) {
+std::string tensor(ShapeView shape, DType dtype = kFloat32) {
   std::string text = "Tensor[(";
   for (size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  return text + (shape.size() == 1 ? ",)" : ")") + ", float32]";
+  return text + (shape.size() == 1 ? ",)" : ")") + ", " + std::string(dtype.name()) + "]";
 }
 
 struct Conv {
@@ -91,17 +91,20 @@ struct Conv {
   std::string attributes = "padding=[1, 1]";
   std::string epilogue = "%c";  // of the convolution %c, the bias %b, the input %x
   std::string open = "";        // the name of the extent of images, if the type leaves that open
+  DType dtype = kFloat32;       // of data and weights
 
   Program program() const {
     const Shape bias{weights[2] == weights[3] ? weights[0] : weights[3], 1, 1};
     std::vector<NDArray> values;
-    for (const Shape& shape : {data, weights, bias})
-      values.push_back(random_array(shape, kFloat32, static_cast<uint32_t>(values.size() + 1)));
-    std::string type = tensor(data);
+    for (const Shape& shape : {data, weights, bias}) {
+      const DType type = values.size() < 2 ? dtype : kFloat32;
+      values.push_back(random_array(shape, type, static_cast<uint32_t>(values.size() + 1)));
+    }
+    std::string type = tensor(data, dtype);
     if (!open.empty()) type.replace(type.find('(') + 1, std::to_string(data[0]).size(), open);
-    return Program("def @main(%x: " + type + ", %w: " + tensor(weights) + ", %b: " + tensor(bias) +
-                       ") {\n  let %c = nn.conv2d(%x, %w, " + attributes + ");\n  " + epilogue +
-                       "\n}\n",
+    return Program("def @main(%x: " + type + ", %w: " + tensor(weights, dtype) +
+                       ", %b: " + tensor(bias) + ") {\n  let %c = nn.conv2d(%x, %w, " + attributes +
+                       ");\n  " + epilogue + "\n}\n",
                    values);
   }
 };
@@ -153,6 +156,24 @@ TEST(Winograd, WindowsOfFive) {
 TEST(Winograd, Groups) {
   expect_same({{1, 64, 16, 15}, {96, 32, 3, 3}, "padding=[1, 1], groups=2", "nn.relu(%c + %b)"});
   expect_same({{1, 72, 14, 14}, {96, 24, 5, 5}, "padding=[2, 2], groups=3"});
+}
+
+TEST(Winograd, NarrowOperandsAreWidened) {
+  Conv conv{{1, 64, 28, 28}, {64, 64, 3, 3}, "padding=[1, 1], out_dtype=\"float32\"", "%c + %b"};
+  for (DType dtype : {kBFloat16, kFloat16}) {
+    conv.dtype = dtype;
+    expect_same(conv);
+  }
+}
+
+TEST(Winograd, PairsOfBFloat16CostHalf) {
+  Conv conv{{1, 64, 56, 56}, {64, 64, 3, 3}, "padding=[1, 1], out_dtype=\"float32\""};
+  conv.dtype = kBFloat16;
+  vm::CompileOptions options;
+  for (const auto& [target, tiles] : {std::pair("avx512", 1), std::pair("avx512-bf16", 0)}) {
+    options.target = codegen::Target::named(target);
+    EXPECT_EQ(conv.program().tiled(options).first, tiles) << target;
+  }
 }
 
 // One compiled program takes any number of images.
