@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import relay as _relay
@@ -22,8 +24,42 @@ class PassTimingInstrument(_Timing):  # type: ignore[no-redef]
         self._native = _core.time_passes(self.times)
 
     def render(self) -> str:
-        """A table of the passes that ran under the context; nothing if none did."""
-        return super().render() if self.times.entries else ""
+        """The passes that ran under the context, one a line, as TVM writes them: those that a pass ran are behind it and further right. A line
+        has the time, that without what the pass ran itself, and the shares of the whole and of the line above. Nothing if none ran."""
+        roots = _nested(self.times.entries)
+        whole = sum(each.seconds for each in roots)
+        lines: list[str] = []
+        stack = [(each, 0, whole) for each in reversed(roots)]
+        while stack:
+            one, depth, around = stack.pop()
+            own = one.seconds - sum(inner.seconds for inner in one.inside)
+            shares = "; ".join(f"{100 * one.seconds / total if total > 0 else 0:.2f}%" for total in (whole, around))
+            lines.append("\t" * depth + f"{one.name}: {one.seconds * 1e6:.0f}us [{own * 1e6:.0f}us] ({shares})\n")
+            stack += [(inner, depth + 1, one.seconds) for inner in reversed(one.inside)]
+        return "".join(lines)
+
+
+@dataclasses.dataclass
+class _Run:
+    """One run of a pass, and those that it started."""
+
+    name: str
+    start: float
+    seconds: float
+    inside: list[_Run] = dataclasses.field(default_factory=list)
+
+
+def _nested(entries: Sequence[tuple[str, float, float, bool]]) -> list[_Run]:
+    """The outermost runs, in order: a run lies inside of another one that began no later and ended no earlier."""
+    roots: list[_Run] = []
+    around: list[_Run] = []
+    for name, start, seconds, _ in sorted(entries, key=lambda entry: (entry[1], -entry[2])):
+        made = _Run(name, start, seconds)
+        while around and start + seconds > around[-1].start + around[-1].seconds:
+            around.pop()
+        (around[-1].inside if around else roots).append(made)
+        around.append(made)
+    return roots
 
 
 class PrintBeforeAll(PassInstrument):  # type: ignore[no-redef]
