@@ -35,3 +35,7 @@ class MissingArgumentError(TypeError, KeyError):
     """A parameter has no value."""
 
     __str__ = TypeError.__str__
+
+
+class UnknownNodeError(AttributeError, ValueError):
+    """A graph has no node of a name or number."""

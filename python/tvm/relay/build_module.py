@@ -17,6 +17,7 @@ from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
 from ..target import Target
 from .backend.graph_json import Graph
+from .backend.graph_nodes import Nodes
 from .backend.storage import workspace_of
 from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
 from .backend.options import Executor, Runtime
@@ -88,20 +89,24 @@ class Weights:
         with self._context:
             return compile_module(mod, self._target, {name: value for name, value in self.values.items() if name not in opened})
 
-    def graph(self) -> Graph:
-        """The graph of the program as it was built."""
+    def graph(self, opened: Collection[str] = ()) -> Graph:
+        """The graph of the program as it was built, or of one in which some values are inputs."""
+        if opened:
+            with self._context:
+                return Graph(optimize(self._mod, self._target, {name: value for name, value in self.values.items() if name not in opened})[0])
         if self._graph is None:
             with self._context:
                 self._graph = Graph(optimize(self._mod, self._target, self.values)[0])
         return self._graph
 
-    def node(self, index: int) -> Executable:
-        """A program of the values of the inputs that gives the value of a node of the graph."""
-        graph = self.graph()
-        mod = graph.mod.copy()
-        mod["main"] = graph.main.with_body(graph.exprs[index], graph.main.params)
-        with self._context:
-            return compile_module(mod, self._target, None)
+    def nodes(self, opened: Collection[str] = ()) -> Nodes:
+        """The nodes of such a graph, to be run one by one."""
+
+        def compiled(mod: IRModule, entry: str) -> Executable:
+            with self._context:
+                return compile_module(mod, self._target, None, entry)
+
+        return Nodes(self.graph(opened), compiled)
 
     def _input(self, name: str) -> Expr:
         value = self.values[name]

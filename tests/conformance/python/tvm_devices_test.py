@@ -127,7 +127,9 @@ def test_the_graph_of_a_debug_executor(tmp_path, capsys):
     with pytest.raises(RuntimeError, match="did not run yet"):
         datum.display_debug_result()
     module.run(x=np.zeros((2, 3), "float32"))
-    np.testing.assert_array_equal(datum.get_output_tensors()["output_0"].numpy(), np.ones((2, 4), "float32"))
+    outputs = datum.get_output_tensors()
+    assert [name.split("____")[1:] for name in outputs] == [[f"topo-index:{i}", "output-num:0"] for i in range(3)]
+    np.testing.assert_array_equal(outputs["tvmgen_default_fused_nn_dense_exp____topo-index:2____output-num:0"].numpy(), np.ones((2, 4), "float32"))
     datum.display_debug_result()
     assert "fused_nn_dense_exp" in capsys.readouterr().out
     (tmp_path / "_tvmdbg_device_CPU_0" / "output_tensors.params").unlink()

@@ -1,5 +1,7 @@
 """Graph modules that share arrays, the debug executor's folder, and what scripts of tuners ask for."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -55,10 +57,12 @@ def test_the_folder_of_the_debug_executor(lib, tmp_path):
     module.set_input(x=filled(1), y=filled(2))
     module.run()
     folder = tmp_path / "_tvmdbg_device_CPU_0"
-    assert sorted(path.name for path in folder.iterdir()) == ["_tvmdbg_graph_dump.json", "output_tensors.params"]
+    assert sorted(path.name for path in folder.iterdir()) == ["_tvmdbg_execution_trace.json", "_tvmdbg_graph_dump.json", "output_tensors.params"]
+    events = json.loads((folder / "_tvmdbg_execution_trace.json").read_text())["traceEvents"]
+    assert [(event["ph"], event["name"]) for event in events[:2]] == [("B", "x"), ("E", "x")] and len(events) == 8
     assert (folder / "_tvmdbg_graph_dump.json").read_text() == lib.get_graph_json()
     outputs = tvm.runtime.load_param_dict((folder / "output_tensors.params").read_bytes())
-    assert (outputs["output_0"].numpy() == 3).all() and (outputs["output_1"].numpy() == 2).all()
+    assert [values.numpy().flat[0] for values in outputs.values()] == [1, 2, 3, 2] and list(outputs)[0] == "x____topo-index:0____output-num:0"
     module.exit()
     assert list(tmp_path.iterdir()) == []
 

@@ -254,7 +254,10 @@ def test_profiles():
     with pytest.raises(RuntimeError, match="did not run yet"):
         module.get_debug_result()
     module.run(x=rand(4, 4))
-    assert "Duration" in module.get_debug_result()
+    lines = module.get_debug_result().splitlines()
+    assert lines[0].split("  ")[0] == "Node Name" and lines[0].rstrip().endswith("Measurements(us)") and lines[-1].startswith("Total_time")
+    assert {line.split()[0] for line in lines[2:-1]} == {"tvmgen_default_fused_exp", "tvmgen_default_fused_nn_dense"}
+    assert [line.split()[0] for line in module.get_debug_result(sort_by_time=False).splitlines()[2:]] == ["tvmgen_default_fused_exp", "tvmgen_default_fused_nn_dense"]
     report = module.profile(x=rand(4, 4))
     assert Report.from_json(report.json()).calls == report.calls and report.csv().count("\n") == len(report.calls) + 1
     assert all(call["Duration (us)"].microseconds >= 0 and call["Percent"].percent >= 0 and call["Count"].value == 1 for call in report.calls)
@@ -263,8 +266,10 @@ def test_profiles():
     again = Report.from_json(report.json())
     assert again.json() == report.json() and again.calls[0]["Percent"].percent == report.calls[0]["Percent"]
     assert Report.from_json(json.dumps({"calls": [{"Count": 2}], "device_metrics": {}, "configuration": {}})).calls == [{"Count": 2}]
-    assert len(module.run_individual(2)) == len(report.calls) and min(module.run_individual(2)) >= 0 and module.run_individual_node(0, number=2).mean >= 0
-    with pytest.raises(IndexError, match="kernel 9 of a program"):
+    times = module.run_individual(2, repeat=3)
+    assert [len(each) for each in times] == [3, 3, 3] and times[0] == [0, 0, 0] and min(times[1] + times[2]) > 0
+    assert module.run_individual_node(1, number=2).mean > 0
+    with pytest.raises(IndexError, match="node 9 of a graph with 3 nodes"):
         module.run_individual_node(9)
     with pytest.raises(ValueError, match="the graph has no node 'n'"):
         module.debug_get_output("n", None)
@@ -376,4 +381,4 @@ def test_kernels_of_one_name_are_timed_apart():
     lib = relay.build(mod, "llvm")
     module = debug_executor.create(lib.get_graph_json(), lib.get_lib(), tvm.cpu())
     module.set_input(x=rand(4, 4), w=rand(4, 4), v=rand(8, 4))
-    assert len(module.run_individual(2)) == len(module.profile().calls) == 2
+    assert len(module.profile().calls) == 2 and len(module.run_individual(2)) == 5

@@ -1,4 +1,4 @@
-"""Executors that tell what each kernel took."""
+"""Executors that run graphs node by node and tell what each took."""
 
 from __future__ import annotations
 

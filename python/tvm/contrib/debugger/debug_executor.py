@@ -1,24 +1,20 @@
-"""A GraphModule that measures kernels. What TVM's class does with nodes, this one does with kernels, each of which computes several nodes."""
+"""A GraphModule that runs its graph node by node, measures nodes, and keeps what each gave."""
 
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..._absent import missing_method
 from ...runtime.module import BenchmarkResult
 from ...runtime.ndarray import require_cpu
+from ...relay.backend.graph_nodes import Nodes
 from ...runtime.profiling import Report, profile
-from ...runtime.params import save_param_dict
-from ..graph_executor import GraphModule, _flatten, require_graph
+from ..._errors import UnknownNodeError
+from ..graph_executor import GraphModule, require_graph
 from .debug_result import GRAPH_DUMP_FILE_NAME, DebugResult
 
 __all__ = ["GraphModuleDebug", "create"]
-
-_NODES = "runs node by node: kernels compute several nodes each; debug_get_output gives the value of a node, run_individual times kernels"
-
 
 def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None) -> GraphModuleDebug:
     """A GraphModuleDebug of what `relay.build` unpacks to. Raises ValueError for a graph that is no text."""
@@ -27,53 +23,72 @@ def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None)
 
 
 class GraphModuleDebug(GraphModule):
-    """A compiled program, its inputs and outputs, and what its kernels take.
+    """A compiled program, its inputs and outputs, and the nodes of its graph (`get_graph_json`) with what each takes and gives.
 
-    With `dump_root` there is a folder `_tvmdbg_device_CPU_0` in it until `exit`: the graph is `_tvmdbg_graph_dump.json`, and each run writes its
-    outputs to `output_tensors.params` (`output_0`, …; `debug_get_output` gives the values of single nodes).
+    Nodes run one by one, each compiled by itself; the outputs of `run` are those of the program as a whole. With `dump_root` there is a folder
+    `_tvmdbg_device_CPU_0` in it until `exit`: the graph is `_tvmdbg_graph_dump.json`, and each run writes the results of all nodes to
+    `output_tensors.params` and their times to `_tvmdbg_execution_trace.json`. A program from a file keeps no graph: it has the times of kernels.
     """
 
     def __init__(self, module: Any, device: Any, graph_json_str: Any = None, dump_root: Any = None) -> None:
         require_cpu(device, "a program")
         super().__init__(module)
-        self._report: Report | None = None
-        self._values: dict[int, Any] = {}  # programs of nodes
+        self._nodes: Nodes | None = None
+        self._opened: frozenset[str] = frozenset()
         self._dump_path: str | None = None
         if dump_root is not None:
             folder = Path(dump_root) / "_tvmdbg_device_CPU_0"
             folder.mkdir(parents=True, exist_ok=True)
             self._dump_path = str(folder)
-            if isinstance(graph_json_str, str):
-                (folder / GRAPH_DUMP_FILE_NAME).write_text(graph_json_str, encoding="utf-8")
         graph = graph_json_str if isinstance(graph_json_str, str) else self._weights.graph().text() if self._weights is not None else '{"nodes": []}'
         self.debug_datum = DebugResult(graph, self._dump_path)
+        if self._dump_path is not None and isinstance(graph_json_str, str):
+            self.debug_datum.write(GRAPH_DUMP_FILE_NAME, graph_json_str.encode())
 
     def run(
         self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 1, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
         repeats_to_cooldown: int = 1, sort_by_time: bool = True, **input_dict: Any,
     ) -> None:  # fmt: skip
-        """Runs once, measures the kernels, and prints a table of them."""
+        """Runs once, then measures the nodes, and prints a table of them."""
         super().run(**input_dict)
-        self._report = self._measured()
-        self.debug_datum.report = self._report
-        self.debug_datum.update_output_tensors(self._required())
-        print(self._report.table(sort=sort_by_time))
+        if self._weights is None:
+            self.debug_datum.report = self._measured()
+        else:
+            nodes = self._set_nodes()
+            self.debug_datum.update_output_tensors(nodes.run_all())
+            self.debug_datum.update_times([nodes.times(at, number, repeat).results for at in range(len(nodes.graph.nodes))])
         if self._dump_path is not None:
-            outputs = {f"output_{i}": value for i, value in enumerate(self._required())}
-            self._write("output_tensors.params", bytes(save_param_dict(outputs)))
+            self.debug_datum.dump_output_tensor()
+            self.debug_datum.dump_chrome_trace()
+        self.debug_datum.display_debug_result(sort_by_time)
 
-    def _write(self, name: str, data: bytes) -> None:
-        # A reader beside never sees half of a file.
-        assert self._dump_path is not None
-        with tempfile.NamedTemporaryFile(dir=self._dump_path, delete=False) as file:
-            file.write(data)
-        Path(file.name).replace(Path(self._dump_path) / name)
+    def _set_nodes(self) -> Nodes:
+        """The nodes, with the inputs that are set. Raises ValueError for one that is not, RuntimeError for a program from a file."""
+        if self._weights is None:
+            raise RuntimeError("a program from a file has no graph: its nodes are those of one that was built in this process")
+        opened = frozenset(name for name in self._names if name in self._weights.values) | self._replaced.keys()
+        if self._nodes is None or opened != self._opened:
+            self._nodes, self._opened = self._weights.nodes(opened), opened
+            if opened:
+                self.debug_datum = DebugResult(self._nodes.graph.text(), self._dump_path)
+        self._nodes.take({**dict(zip(self._names, self._inputs)), **self._replaced})
+        return self._nodes
+
+    def _index(self, node: int | str) -> int:
+        """The number of a node by its number or name. Raises AttributeError, which is a ValueError, for what is none."""
+        if isinstance(node, bool) or not isinstance(node, (int, str)):
+            raise RuntimeError("Require node index or name only.")
+        assert self._nodes is not None
+        try:
+            return self._nodes.graph.index(node)
+        except ValueError as error:
+            raise UnknownNodeError(str(error)) from None
 
     def _measured(self) -> Report:
         return profile(lambda: self._program.profile(*self._inputs))
 
     def profile(self, collectors: Any = None, **input_dict: Any) -> Report:
-        """One run, measured. Raises NotImplementedError for collectors of further figures."""
+        """One run of the program, its kernels measured. Raises NotImplementedError for collectors of further figures."""
         if collectors:
             raise NotImplementedError("profile measures seconds, operations and bytes: there are no collectors of further figures")
         super().run(**input_dict)
@@ -81,57 +96,63 @@ class GraphModuleDebug(GraphModule):
 
     def get_debug_result(self, sort_by_time: bool = True) -> str:
         """The table of the last run. Raises RuntimeError before the first."""
-        if self._report is None:
-            raise RuntimeError("the program did not run yet")
-        return self._report.table(sort=sort_by_time)
+        return self.debug_datum.get_debug_result(sort_by_time)
 
     def run_individual(
         self, number: int, repeat: int = 1, min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100, cooldown_interval_ms: int = 0,
         repeats_to_cooldown: int = 1,
-    ) -> list[float]:  # fmt: skip
-        """Milliseconds of each kernel, in the order in which they run: the mean of `number` runs of the whole program."""
-        runs = [[row["seconds"] for row in self._program.profile(*self._inputs)] for _ in range(max(1, number))]
-        return [1000 * sum(seconds) / len(runs) for seconds in zip(*runs)]
+    ) -> list[list[float]]:  # fmt: skip
+        """Seconds of each node, in their order: `repeat` means of `number` runs. Inputs take none. Those that are not set are zeros."""
+        self._fill()
+        nodes = self._set_nodes()
+        nodes.run_all()
+        return [nodes.times(at, number, repeat).results for at in range(len(nodes.graph.nodes))]
 
     def run_individual_node(
         self, index: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100,
         cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:  # fmt: skip
-        """Seconds of one kernel, `repeat` means of `number` runs of the whole program. Raises IndexError."""
-        means = [self.run_individual(number) for _ in range(max(1, repeat))]
-        if not 0 <= index < len(means[0]):
-            raise IndexError(f"kernel {index} of a program with {len(means[0])} kernels")
-        return BenchmarkResult([mean[index] / 1000 for mean in means])
+        """Seconds of one node, `repeat` means of `number` runs. Raises IndexError."""
+        self._fill()
+        nodes = self._set_nodes()
+        if not 0 <= index < len(nodes.graph.nodes):
+            raise IndexError(f"node {index} of a graph with {len(nodes.graph.nodes)} nodes")
+        nodes.run_up_to(index)
+        return nodes.times(index, number, repeat)
 
     def debug_get_output(self, node: int | str, out: Any = None) -> Any:
-        """The value of a node of the graph (`get_graph_json`), by number or name, for the inputs that are set; of several results the first.
+        """The first result of a node, by number or name, after it and those that it needs ran on the inputs that are set.
 
-        Each node that is asked for is compiled by itself. Raises ValueError for nodes that are none, RuntimeError for a program from a file,
-        which keeps no graph.
+        Raises AttributeError, which is also a ValueError, for nodes that are none, ValueError for inputs that are not set, RuntimeError for a
+        program from a file.
         """
-        weights = self._weights
-        if weights is None:
-            raise RuntimeError("a program from a file has no graph: debug_get_output asks for one that was built in this process")
-        at = weights.graph().index(node)
-        if at not in self._values:
-            self._values[at] = weights.node(at)
-        program = self._values[at]
-        inputs = dict(zip(self._names, self._inputs))
-        for name, _ in program.parameters:
-            if inputs[name] is None:
-                raise ValueError(f"the input {name!r} was not set")
-        return self._hand(_flatten(program(*(inputs[name] for name, _ in program.parameters)))[0], out)
+        nodes = self._set_nodes()
+        return self._hand(nodes.run_up_to(self._index(node))[0], out)
 
-    execute_node = missing_method("GraphModuleDebug.execute_node", _NODES)
-    execute_next_node = missing_method("GraphModuleDebug.execute_next_node", _NODES)
-    execute_next_node_get_output = missing_method("GraphModuleDebug.execute_next_node_get_output", _NODES)
-    get_node_output = missing_method("GraphModuleDebug.get_node_output", _NODES)
+    def execute_node(self, node: int | str) -> Any:
+        """The same as `debug_get_output`."""
+        return self.debug_get_output(node)
+
+    def execute_next_node(self, node_index: int, output_index: int = 0) -> Any:
+        """A result of a node that runs now, those before it as they are: node 0 begins anew with the inputs. Raises RuntimeError where a node
+        before it did not run."""
+        if node_index == 0 or self._nodes is None:
+            self._set_nodes()
+        assert self._nodes is not None
+        at = self._index(node_index)
+        self._nodes.run(at)
+        return self._nodes.value(at, output_index)
+
+    execute_next_node_get_output = execute_next_node
+
+    def get_node_output(self, index: int, output_index: int = 0) -> Any:
+        """A result of a node as the last run left it. Raises RuntimeError for a node that did not run."""
+        if self._nodes is None:
+            raise RuntimeError("the program did not run yet")
+        return self._nodes.value(self._index(index), output_index)
 
     def exit(self) -> None:
         """Removes what was written."""
         if self._dump_path is not None:
             shutil.rmtree(self._dump_path, ignore_errors=True)
             self._dump_path = None
-
-
-

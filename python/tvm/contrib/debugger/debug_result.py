@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from ...runtime.profiling import Report
 __all__ = ["GRAPH_DUMP_FILE_NAME", "DebugResult", "save_tensors"]
 
 GRAPH_DUMP_FILE_NAME = "_tvmdbg_graph_dump.json"
+_TRACE = "_tvmdbg_execution_trace.json"
+_COLUMNS = ["Node Name", "Ops", "Time(us)", "Time(%)", "Shape", "Inputs", "Outputs", "Measurements(us)"]
 
 
 class DebugResult:
@@ -27,6 +30,7 @@ class DebugResult:
         self._first: list[int] = graph.get("node_row_ptr", [])
         self._dump_path = dump_path
         self._outputs: list[Any] = []
+        self._times: list[list[float]] = []
         self.report: Report | None = None
         names = [node["name"] for node in graph["nodes"]]
         self._nodes = [self._node(i, node, names) for i, node in enumerate(graph["nodes"])]
@@ -59,32 +63,74 @@ class DebugResult:
         return self._dtypes
 
     def get_output_tensors(self) -> dict[str, Any]:
-        """The outputs of the last run by name, `output_0` first: kernels compute several nodes each, so that other nodes have no values."""
-        return {f"output_{i}": value for i, value in enumerate(self._outputs)}
+        """The results of nodes in the last run, by the node's name, its number and which of its results it is."""
+        found: dict[str, Any] = {}
+        for at, node in enumerate(self._nodes):
+            for result in range(self.get_graph_node_output_num(node)):
+                if len(found) < len(self._outputs):
+                    found[f"{node['name']}____topo-index:{at}____output-num:{result}"] = self._outputs[len(found)]
+        return found
 
     def update_output_tensors(self, tensors: Sequence[Any]) -> None:
-        """Takes the outputs of a run."""
+        """Takes the results of all nodes of a run, in order."""
         self._outputs = list(tensors)
 
+    def update_times(self, times: Sequence[Sequence[float]]) -> None:
+        """Takes the seconds of each node, several means of runs of one."""
+        self._times = [list(each) for each in times]
+
     def dump_output_tensor(self) -> None:
-        """Writes the outputs of the last run to `output_tensors.params` in the folder of the dump. Raises RuntimeError where there is none."""
-        (self._folder() / "output_tensors.params").write_bytes(save_tensors(self.get_output_tensors()))
+        """Writes the results of nodes to `output_tensors.params` in the folder of the dump. Raises RuntimeError where there is none."""
+        self.write("output_tensors.params", save_tensors(self.get_output_tensors()))
+
+    def dump_chrome_trace(self) -> None:
+        """Writes the times of nodes, one after another, to `_tvmdbg_execution_trace.json` in the folder of the dump, for viewers of Chrome's
+        traces. Raises RuntimeError where there is none."""
+        events: list[dict[str, Any]] = []
+        now = 0.0
+        for node, times in zip(self._nodes, self._times):
+            for kind, moment in (("B", now), ("E", now + 1e6 * times[0])):
+                events.append({"ts": moment, "ph": kind, "tid": 1, "pid": 1, "name": node["name"], "args": {}})
+            now += 1e6 * times[0]
+        self.write(_TRACE, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}).encode())
 
     def dump_graph_json(self, graph: Any) -> None:
         """Writes a graph to the folder of the dump. Raises RuntimeError where there is none."""
-        (self._folder() / GRAPH_DUMP_FILE_NAME).write_text(json.dumps(graph, indent=4, sort_keys=False), encoding="utf-8")
+        self.write(GRAPH_DUMP_FILE_NAME, json.dumps(graph, indent=4, sort_keys=False).encode())
 
     def get_debug_result(self, sort_by_time: bool = True) -> str:
-        """The table of the last run. Raises RuntimeError before the first."""
-        if self.report is None:
+        """The table of the last run, a line for each result of a node that is no input; that of kernels for a program without a graph. Raises
+        RuntimeError before the first run."""
+        if self.report is not None:
+            return self.report.table(sort=sort_by_time)
+        if not self._times:
             raise RuntimeError("the program did not run yet")
-        return self.report.table(sort=sort_by_time)
+        means = [sum(each) / len(each) for each in self._times]
+        total = sum(means)
+        rows: list[list[Any]] = []
+        for at, (node, mean, times) in enumerate(zip(self._nodes, means, self._times)):
+            for result in range(0 if node["op"] == "param" else self.get_graph_node_output_num(node)):
+                shape = str(tuple(self._outputs[self._entry(at) + result].shape))
+                counts = [str(node["attrs"][count]) for count in ("num_inputs", "num_outputs")]
+                percent = round(100 * mean / total, 3) if total > 0 else 0.0
+                rows.append([node["name"], node["op"], round(1e6 * mean, 3), percent, shape, *counts, str([round(1e6 * time, 3) for time in times])])
+        if sort_by_time:
+            rows.sort(key=lambda row: row[2], reverse=True)
+            rows.append(["Total_time", "-", round(1e6 * total, 3), *["-"] * (len(_COLUMNS) - 3)])
+        lines = [_COLUMNS, ["-" * len(name) for name in _COLUMNS], *([str(cell) for cell in row] for row in rows)]
+        widths = [2 + max(len(line[i]) for line in lines) for i in range(len(_COLUMNS))]
+        return "\n".join("".join(f"{cell:<{width}}" for cell, width in zip(line, widths)) for line in lines)
 
     def display_debug_result(self, sort_by_time: bool = True) -> None:
         """Prints the table of the last run."""
         print(self.get_debug_result(sort_by_time))
 
-    dump_chrome_trace = _absent.missing_method("DebugResult.dump_chrome_trace", "times of single nodes: profile gives those of kernels")
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a file of the dump at once, so that a reader beside never sees half of it. Raises RuntimeError where there is no folder."""
+        folder = self._folder()
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(data)
+        Path(file.name).replace(folder / name)
 
     def _folder(self) -> Path:
         if self._dump_path is None:

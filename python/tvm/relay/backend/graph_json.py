@@ -29,9 +29,12 @@ class Graph:
     def __init__(self, mod: IRModule, fuse: bool = True) -> None:
         self.mod = _passes.Sequential([_passes.InferType(), _passes.FuseOps(), _passes.InferType()] if fuse else [_passes.InferType()])(mod)
         self.main: Function = self.mod["main"]
+        # True for a program that is one node.
+        self.is_whole = False
         try:
             self._build()
         except _NoGraphError:
+            self.is_whole = True
             self._one_node()
 
     def _clear(self) -> None:
