@@ -435,6 +435,17 @@ void bind_execution(nb::module_& m) {
           "those of the model that the program comes from, else `output_0`, `output_1`, ….")
       .def_prop_ro("target", [](const Program& self) { return self.executable().target; })
       .def_prop_ro(
+          "notes", [](const Program& self) { return self.executable().notes; },
+          "What makers of the program wrote about it, text by name; files keep it.")
+      .def(
+          "_with_notes",
+          [](const Program& self, std::map<std::string, std::string> notes) {
+            auto noted = std::make_shared<vm::Executable>(self.executable());
+            noted->notes = std::move(notes);
+            return std::make_unique<Program>(std::move(noted), 0);
+          },
+          nb::arg("notes"), "The same program with other notes.")
+      .def_prop_ro(
           "kernels",
           [](const Program& self) {
             std::vector<std::string> names;

@@ -28,6 +28,7 @@ from . import topi as topi, transform as transform  # noqa: E402
 from .ir import IRModule as IRModule  # noqa: E402
 from .target import Target as Target  # noqa: E402
 from .runtime import context as context, convert as convert  # noqa: E402
+from .te.described import build as build  # noqa: E402
 
 import sys as _sys  # noqa: E402
 from typing import Any as _Any  # noqa: E402

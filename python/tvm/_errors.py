@@ -27,6 +27,12 @@ class UnknownInputError(ValueError, RuntimeError):
     """A program has no input, or the package no executor, of a name."""
 
 
+class UnknownOptionError(RelayError, ValueError):
+    """An executor or runtime has no option, or there is none of its name."""
+
+    __str__ = RelayError.__str__
+
+
 class WrongKindError(TypeError, ValueError):
     """A value of another kind than is needed."""
 

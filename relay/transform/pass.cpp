@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -145,6 +146,26 @@ class OwnModules {
   Name outer_;
 };
 
+/// Runs a sequence of passes as instruments see passes: they may skip it, and see it begin and end.
+Module announced(const PassInfo& info, const Module& module, const PassContext& context,
+                 const std::function<Module()>& run) {
+  bool wanted = true;
+  for (const PassInstrument& instrument : context.instruments) {
+    if (instrument.should_run && !instrument.should_run(module, info)) wanted = false;
+  }
+  if (!wanted && !context.requires_pass(info)) return module;
+  for (const PassInstrument& instrument : context.instruments) {
+    if (instrument.before) instrument.before(module, info);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Module result = run();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  for (const PassInstrument& instrument : context.instruments) {
+    if (instrument.after) instrument.after(module, result, info, passed.count());
+  }
+  return result;
+}
+
 }  // namespace
 
 TypedResults::TypedResults(bool wanted)
@@ -186,7 +207,10 @@ Module Pass::operator()(const Module& module, const PassContext& context) const 
   ++collected.depth;
   Module result;
   try {
-    result = composite() ? run(module, context) : run_alone(module, context);
+    result = !composite() ? run_alone(module, context)
+             : typed_results
+                 ? announced(info_, module, context, [&] { return run(module, context); })
+                 : run(module, context);
   } catch (const RuntimeError&) {
     --collected.depth;
     throw;

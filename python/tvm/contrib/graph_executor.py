@@ -111,7 +111,8 @@ class GraphModule:
             self._replaced[name] = made
 
     def run(self, **input_dict: Any) -> None:
-        """Runs on the inputs. Raises ValueError where one was never set, RelayError where one does not fit."""
+        """Runs on the inputs; one that was never set is zeros. Raises ValueError for such a one whose shape is not known, RelayError for one that
+        does not fit."""
         if input_dict:
             self.set_input(**input_dict)
         if self._replaced and self._weights is not None:
@@ -119,9 +120,10 @@ class GraphModule:
             inputs = {**dict(zip(self._names, self._inputs)), **self._replaced}
             self._take(self._weights.program(opened), inputs)
             self._replaced = {}
-        missing = [name for name, data in zip(self._names, self._inputs) if data is None]
-        if missing:
-            raise ValueError(f"the input {missing[0]!r} was not set")
+        self._fill()
+        for name, data, wanted in zip(self._names, self._inputs, self._types):
+            if data is None:
+                raise ValueError(f"the input {name!r} was not set, and its type {wanted} has no one shape")
         result = self._program(*self._inputs)
         self._outputs = _flatten(result)
         for index, shared in self._shared.items():
@@ -224,7 +226,7 @@ class GraphModule:
         return measure(self.run, number, repeat)
 
     def _fill(self) -> None:
-        """Zeros for inputs that were never set, so that a run can be measured. Inputs of shapes that are not known stay unset."""
+        """Zeros for inputs that were never set: TVM's runs read the memory as it is. Inputs of shapes that are not known stay unset."""
         for at, (data, wanted) in enumerate(zip(self._inputs, self._types)):
             if data is None:
                 self._inputs[at] = _zeros(wanted)

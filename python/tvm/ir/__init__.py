@@ -80,7 +80,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
         lhs, rhs = _closed(lhs), _closed(rhs)
     difference = _difference(lhs, rhs, map_free_vars)
     if difference is not None:
-        raise ValueError(f"the programs differ: {difference}")
+        raise ValueError(f"StructuralEqual check failed: the programs differ: {difference}")
 
 
 def _difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:

@@ -432,6 +432,7 @@ def install() -> None:
     # A module without functions is no less a module: scripts ask `if mod`.
     setattr(_relay.IRModule, "__bool__", lambda self: True)
     setattr(_relay.IRModule, "get_attr", _module_attr)
+    setattr(_relay.IRModule, "get_attrs", module_attrs)
     setattr(_relay.IRModule, "attrs", property(module_attrs))
     setattr(_relay.IRModule, "with_attr", _with_module_attr)
     setattr(_relay.IRModule, "with_attrs", _with_module_attr)

@@ -7,11 +7,11 @@ from typing import Any
 from relay.analysis import *  # noqa: F403
 from relay.analysis import __all__ as _names
 
-from relay import IRModule as IRModule, sparse as _sparse
+from relay import Function, IRModule as IRModule, sparse as _sparse
 
 from .. import _absent
 from .._submodules import submodule
-from relay.analysis import count_layers as _count_layers, get_calibration_data as _calibration_data
+from relay.analysis import well_formed as _well_formed, count_layers as _count_layers, get_calibration_data as _calibration_data
 from .origins import analyze_operations_distribution as analyze_operations_distribution
 from ..runtime.ndarray import array as _array
 from ..runtime.ndarray import cpu as cpu
@@ -23,6 +23,12 @@ sparse_dense = submodule(__name__, "sparse_dense", process_params=_sparse.proces
 sparse_conv2d = submodule(__name__, "sparse_conv2d", process_params=_sparse.process_conv2d_params, SparseAnalysisResult=_sparse.SparseAnalysisResult,
                           _search_conv2d_op_weight=_sparse.conv2d_weights)
 operations_distribution = submodule(__name__, "operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
+
+
+def well_formed(expr: Any) -> bool:
+    """True if every variable is bound once and used only in its scope. A variable that is bound nowhere may be used, as in TVM."""
+    free = [] if isinstance(expr, IRModule) else free_vars(expr)  # noqa: F405
+    return _well_formed(Function(free, expr) if free else expr)
 
 
 def count_layers(expr: Any, valid_ops: Any) -> int:  # type: ignore[no-redef]

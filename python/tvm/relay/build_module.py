@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import relay as _relay
 from relay import Executable, Expr, Function, IRModule
-from relay import transform as _passes
+from relay import codegen as _codegen, transform as _passes
 
 from .._errors import UnknownInputError, WrongKindError
 from .._ffi.runtime_ctypes import DataType
@@ -41,10 +43,33 @@ def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None,
     """The program of a module, compiled under the current context. Values for names that are no parameters are ignored: scripts pass the
     weights of a network once more after a pass has bound them."""
     mod = settled(mod)
+    _require_code_generators(mod)
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
     with rendered(mod):
         return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry)
+
+
+# Code generators that TVM has. A program that names one is compiled as any other where no script registers it.
+_OF_TVM = {
+    "arm_compute_lib", "bnns", "ccompiler", "clml", "cmsis-nn", "coremlcompiler", "cublas", "cudnn", "cutlass", "dnnl", "ethos-n", "ethos-u", "libtorch", "mrvl",
+    "tensorrt", "vitis_ai",
+}  # fmt: skip
+
+
+def _require_code_generators(mod: IRModule) -> None:
+    """Raises RelayError, which is a TVMError, for functions of a code generator that neither a script has registered nor TVM has."""
+    named: dict[str, str] = {}
+
+    def note(at: str, expr: Expr) -> None:
+        if isinstance(expr, Function) and expr.attrs is not None and "Compiler" in expr.attrs.keys():
+            named.setdefault(str(expr.attrs["Compiler"]), at)
+
+    for var, function in mod.functions.items():
+        _relay.analysis.post_order_visit(function, functools.partial(note, var.name_hint))
+    for compiler, at in named.items():
+        if compiler not in _codegen.names() and compiler not in _OF_TVM:
+            raise _relay.RelayError(f"Failed to find the codegen tool for relay.ext.{compiler}: @{at} has a function of it, and register_func(\"relay.ext.{compiler}\") gives one")
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
@@ -163,19 +188,23 @@ class FactoryModule(Module):
         self.runtime = runtime if runtime is not None else Runtime("cpp")
         self.ir_mod = mod
         self.target = target
-        self.libmod_name = name
+        self.libmod_name = self.name = name
         # Settled as the program was: it is compiled again where a weight is set, and then no context is in force.
         self.weights = Weights(settled(mod), target, params)
 
     def __getitem__(self, name: str) -> Any:
         own = {"get_graph_json": self.get_graph_json, "get_graph_params": self.get_params}
-        return own[name] if name in own else super().__getitem__("default" if name == self.libmod_name else name)
+        return own[name] if name in own else super().__getitem__(name)
 
     def get_lib(self) -> Module:
         """The compiled program."""
         lib = Module(self.program)
-        lib.weights = self.weights
+        lib.weights, lib.name = self.weights, self.name
         return lib
+
+    def _notes(self) -> dict[str, str]:
+        """What files say of the program beside it: its name, and its graph where an executor of graphs runs it."""
+        return {**super()._notes(), **({"graph": self.get_graph_json()} if self.executor.name == "graph" else {})}
 
     @property
     def lib(self) -> Module:
@@ -233,7 +262,17 @@ class FactoryModule(Module):
         return self.get_graph_json()
 
     def __iter__(self) -> Iterator[Any]:
+        warnings.warn("a build that unpacks as graph, library and parameters is deprecated: GraphModule(lib['default'](device)) takes it whole",
+                      DeprecationWarning, 2)  # fmt: skip
         return iter((self.get_graph_json(), self.get_lib(), self.get_params()))
+
+
+class GraphExecutorFactoryModule(FactoryModule):
+    """The result of `build` for the executor graph."""
+
+
+class AOTExecutorFactoryModule(FactoryModule):
+    """The result of `build` for the executor aot."""
 
 
 def build(
@@ -255,8 +294,11 @@ def build(
         raise NotImplementedError("build with memory pools: the program plans its own memory")
     if runtime is not None and runtime.name != "cpp":
         raise NotImplementedError(f"build with the runtime {runtime.name}: programs run in Python and C++, not on microcontrollers")
+    if isinstance(ir_mod, Function):
+        warnings.warn("build of a function is deprecated: give it a module, which IRModule.from_expr makes", DeprecationWarning, 2)
     mod = _module(ir_mod)
-    return FactoryModule(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
+    made = AOTExecutorFactoryModule if executor is not None and executor.name == "aot" else GraphExecutorFactoryModule
+    return made(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
 
 
 class BuildModule:
@@ -271,7 +313,7 @@ class BuildModule:
         chosen = {name: value for name, value in {"executor": executor, "runtime": runtime}.items() if value is not None}
         self._made = build(mod, target, target_host, workspace_memory_pools=workspace_memory_pools, constant_memory_pools=constant_memory_pools,
                            params=params, mod_name=mod_name or "default", **chosen)  # fmt: skip
-        return tuple(self._made)
+        return self._made.get_graph_json(), self._made.get_lib(), self._made.get_params()
 
     def optimize(self, mod: Any, target: Any = None, target_host: Any = None, params: Any = None) -> Any:
         """The module after the passes, and the parameters."""
@@ -280,6 +322,20 @@ class BuildModule:
     def get_graph_json(self) -> str:
         """The graph of what was built, as text. Raises RuntimeError before."""
         return self._required().get_graph_json()
+
+    get_json = get_graph_json
+
+    def get_irmodule(self) -> IRModule:
+        """The module that the program was built of. Raises RuntimeError before."""
+        return self._required().ir_mod
+
+    def get_function_metadata(self) -> dict[str, FunctionInfo]:
+        """The memory of functions. Raises RuntimeError before."""
+        return self._required().function_metadata
+
+    def get_devices(self) -> list[str]:
+        """The names of devices of what was built: none. Raises RuntimeError before."""
+        return self._required().get_devices()
 
     def get_module(self) -> Module:
         """The module that was built. Raises RuntimeError before."""

@@ -19,7 +19,7 @@ from . import vm
 
 __all__ = [
     "ADT", "BenchmarkResult", "Device", "Module", "NDArray", "Object", "ObjectGeneric", "PackedFunc", "ShapeTuple", "String", "array", "const",
-    "container", "convert", "cpu", "cuda", "device", "enabled", "load_module", "load_param_dict", "load_param_dict_from_file",
+    "container", "convert", "convert_to_object", "cpu", "cuda", "device", "enabled", "load_module", "load_param_dict", "load_param_dict_from_file",
     "module", "name_transforms", "nd", "ndarray", "num_threads", "registry", "scalar", "save_param_dict", "save_param_dict_to_file", "vm",
 ]  # fmt: skip
 
@@ -40,6 +40,9 @@ def convert(value: Any, span: Any = None) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return tir.numbered(value)
     return String(value) if isinstance(value, str) else value
+
+
+convert_to_object = convert
 
 
 def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["BenchmarkResult", "Module", "enabled", "load_module", "measure"]
 
 
+# The name of programs that were built without one.
+_NAME = "default"
+
+
 class BenchmarkResult:
     """Seconds of each repetition, and what follows from them."""
 
@@ -29,10 +33,11 @@ class BenchmarkResult:
 
     def __str__(self) -> str:
         names = ("mean", "median", "max", "min", "std")
-        head = "".join(f"{name + ' (ms)':>16}" for name in names)
-        return head + "\n" + "".join(f"{getattr(self, name) * 1000:16.4f}" for name in names)
+        return "\n".join(["Execution time summary:", " ".join(f"{name + ' (ms)':^12}" for name in names),
+                          " ".join(f"{getattr(self, name) * 1000:^12.4f}" for name in names)])  # fmt: skip
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"BenchmarkResult(min={self.min}, mean={self.mean}, median={self.median}, max={self.max}, std={self.std}, results={self.results})"
 
 
 def measure(call: Callable[[], Any], number: int, repeat: int) -> BenchmarkResult:
@@ -54,6 +59,8 @@ class Module:
         self.program: _relay.Executable = handle.program if isinstance(handle, Module) else handle
         # The weights that became constants of the program, where it was built in this process.
         self.weights: Weights | None = handle.weights if isinstance(handle, Module) else None
+        # The name that the program was built with.
+        self.name: str = handle.name if isinstance(handle, Module) else self.program.notes.get("name", _NAME)
 
     @property
     def type_key(self) -> str:
@@ -75,6 +82,25 @@ class Module:
         raise NotImplementedError("Module.get_source: programs keep no source; the command relay compile prints the stages")
 
     get_source.__relay_missing__ = "the source of compiled programs"  # type: ignore[attr-defined]
+
+    def import_module(self, module: Any) -> None:
+        """Raises NotImplementedError: everything is in one program."""
+        raise NotImplementedError("Module.import_module: a program has all that it calls; build one module of both")
+
+    import_module.__relay_missing__ = "modules of several parts"  # type: ignore[attr-defined]
+
+    def clear_imports(self) -> None:
+        """Does nothing: nothing is imported."""
+
+    @property
+    def is_runnable(self) -> bool:
+        """True: every program can be run."""
+        return True
+
+    @property
+    def is_device_module(self) -> bool:
+        """False: programs run on the CPU."""
+        return False
 
     @property
     def is_dso_exportable(self) -> bool:
@@ -107,11 +133,16 @@ class Module:
             return False
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        """`default` makes something to run on a device, `debug_create` the same by name; other names are functions of the program."""
-        if name in ("default", "debug_create", "cuda_graph_create"):
+        """`default`, and the name that the program was built with, make something to run on a device, `debug_create` the same by name; other
+        names are functions of the program."""
+        notes = self.program.notes
+        if "graph" in notes and name in ("get_graph_json", "get_graph_params"):
+            return (lambda: notes["graph"]) if name == "get_graph_json" else dict
+        if name in (_NAME, self.name, "debug_create", "cuda_graph_create"):
             from ..contrib.graph_executor import runner
 
-            return (lambda *devices: runner(self, devices)) if name == "default" else (lambda _name, *devices: runner(self, devices))
+            by_name = name in ("debug_create", "cuda_graph_create")
+            return (lambda _name, *devices: runner(self, devices)) if by_name else (lambda *devices: runner(self, devices))
         if name not in self.program.entries:
             raise AttributeError(f"the module has no function {name}; it has {', '.join(self.program.entries)}")
         return lambda *args: self.program.call(name, *args)
@@ -123,12 +154,17 @@ class Module:
     def export_library(self, file_name: Any, *, fcompile: Any = None, addons: Any = None, workspace_dir: Any = None, **kwargs: Any) -> str:
         """Writes the program as a file that `load_module`, `relay.load` and the command `relay run` take."""
         path: str = os.fspath(file_name)
-        self.program.save(path)
+        notes = {**self.program.notes, **self._notes()}
+        (self.program if notes == self.program.notes else self.program._with_notes(notes)).save(path)
         return path
+
+    def _notes(self) -> dict[str, str]:
+        """What files say of the program beside it."""
+        return {"name": self.name} if self.name != _NAME else {}
 
     def save(self, file_name: Any, fmt: str = "") -> None:
         """The same as `export_library`."""
-        self.program.save(os.fspath(file_name))
+        self.export_library(file_name)
 
     def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Callable[..., BenchmarkResult]:
         """Something to call with arguments that measures a function."""

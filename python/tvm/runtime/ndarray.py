@@ -28,6 +28,18 @@ class Device:
     kDLVulkan = 7
     kDLMetal = 8
     kDLROCM = 10
+    kDLCUDAHost = 3
+    kDLVPI = 9
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLAOCL = 32
+    kDLSDAccel = 33
+    kOpenGL = 34
+    kDLMicroDev = 35
 
     def __init__(self, device_type: int, device_id: int = 0) -> None:
         self.device_type = int(device_type)
@@ -48,7 +60,7 @@ class Device:
     # Properties that TVM tells of a device, and gives None for where it cannot.
     compute_version = device_name = max_threads_per_block = warp_size = max_shared_memory_per_block = multi_processor_count = property(_unknown)
     max_clock_rate = max_thread_dimensions = api_version = driver_version = l2_cache_size_bytes = total_global_memory = property(_unknown)
-    available_global_memory = property(_unknown)
+    available_global_memory = texture_spatial_limit = property(_unknown)
 
     def sync(self, stream: Any = None) -> None:
         """Returns: calls are done when they return."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,26 @@ def register_func(func_name: Any, f: Callable[..., Any] | None = None, override:
         if compiler is not None:
             from relay import codegen
 
-            codegen.register(compiler, function, replace=True)
+            codegen.register(compiler, _generator(function), replace=True)
         return function
 
     return register(f) if f is not None else register
+
+
+def _generator(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A code generator of a script, which may give a module of `tvm.build`."""
+
+    @functools.wraps(function)
+    def generate(func: Any) -> Any:
+        from .packed import BuiltFunctions
+
+        made = function(func)
+        if not isinstance(made, BuiltFunctions):
+            return made
+        symbol = str(func.attrs["global_symbol"]) if func.attrs is not None and "global_symbol" in func.attrs.keys() else ""
+        return made.functions.get(symbol, made.functions[made.entry_name])
+
+    return generate
 
 
 def _external_compiler(name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import relay as _relay
@@ -19,12 +20,15 @@ _CONSTANTS = "constants beside the code of a program: Executable.save and relay.
 class Executable(Module):
     """A compiled program."""
 
-    def __init__(self, mod: Any, source: Any = None) -> None:
+    def __init__(self, mod: Any, source: Any = None, compiled: Callable[[str], _relay.Executable] | None = None) -> None:
         if not isinstance(mod, _relay.Executable):
             raise TypeError(f"an Executable is made of a compiled program, not of {type(mod).__name__}")
         super().__init__(mod)
         # What it was compiled from, where that was in this process: it knows types of arguments and constructors of results.
         self._source = source if source is not None else _relay.IRModule()
+        # Makes programs of functions other than `main`, which run inside of it where it calls them.
+        self._compiled = compiled
+        self._programs: dict[str, _relay.Executable] = {}
 
     def save(self) -> tuple[bytearray, Module]:  # type: ignore[override]
         """The program as bytes, and as a module whose `export_library` writes them."""
@@ -49,8 +53,16 @@ class Executable(Module):
 
     @property
     def globals(self) -> list[str]:
-        """The names of functions that can be called."""
-        return list(self.program.entries)
+        """The names of functions that can be called: `main`, and those that it reaches where the program was compiled in this process."""
+        return list(dict.fromkeys([*self.program.entries, *(_reached(self._source) if self._compiled is not None else [])]))
+
+    def _of(self, func_name: str) -> _relay.Executable:
+        """A program that has a function. One that `main` calls is compiled by itself when it is first asked for."""
+        if func_name in self.program.entries or self._compiled is None:
+            return self.program
+        if func_name not in self._programs:
+            self._programs[func_name] = self._compiled(func_name)
+        return self._programs[func_name]
 
     @property
     def stats(self) -> str:
@@ -67,8 +79,10 @@ class Executable(Module):
 
     @property
     def bytecode(self) -> str:
-        """The instructions of the program's functions, as text of the machine here."""
-        return self.program.instructions
+        """The instructions of the program's functions, as text of the machine here, below the functions that run inside of others."""
+        text = self.program.instructions
+        inside = [name for name in self.globals if name not in self.program.entries and f"@{name}" not in text]
+        return "".join(f"@{name} runs inside of @{self.program.entries[0]}\n" for name in inside) + text
 
     constants = missing_property("Executable.constants", _CONSTANTS)
     virtual_devices = missing_property("Executable.virtual_devices", "devices of a compiled program: all that it has runs on the CPU")
@@ -78,10 +92,25 @@ class Executable(Module):
     load_late_bound_consts_from_map = missing_method("Executable.load_late_bound_consts_from_map", _CONSTANTS)
 
     def get_function_params(self, func_name: str) -> list[str]:
-        """The names of the parameters of `main`. Raises ValueError for other functions."""
-        if func_name != "main":
-            raise ValueError(f"the names of the parameters of {func_name} are not kept; those of main are")
-        return [name for name, _ in self.program.parameters]
+        """The names of the parameters of a function. Raises ValueError for what is none."""
+        if func_name not in self.globals:
+            raise ValueError(f"the program has no function {func_name}; it has {', '.join(self.globals)}")
+        return [name for name, _ in self._of(func_name).signatures[func_name][0]]
+
+
+def _reached(mod: _relay.IRModule) -> list[str]:
+    """The functions of a module that `main` reaches, but those of code generators."""
+    if "main" not in mod:
+        return []
+    names, at = ["main"], 0
+    while at < len(names):
+        found: list[str] = []
+        _relay.analysis.post_order_visit(mod[names[at]], lambda expr: found.append(expr.name_hint) if isinstance(expr, _relay.GlobalVar) else None)
+        for name in found:
+            if name not in names and name in mod and (mod[name].attrs is None or "Compiler" not in mod[name].attrs.keys()):
+                names.append(name)
+        at += 1
+    return names
 
 
 class VirtualMachine:
@@ -99,6 +128,7 @@ class VirtualMachine:
         self._exec = exe
         self._inputs: dict[str, list[Any]] = {}
         self._result: Any = None
+        self._outputs: dict[str, list[Any]] = {}
 
     @property
     def module(self) -> Module:
@@ -108,8 +138,6 @@ class VirtualMachine:
     def _arranged(self, func_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         from ..relay.backend.interpreter import _arrange
 
-        if func_name != "main" and not kwargs:
-            return list(args)
         return _arrange(self._exec.get_function_params(func_name), args, kwargs)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
@@ -122,6 +150,11 @@ class VirtualMachine:
         key, value = next(iter(kwargs.items())) if kwargs else args
         at = names.index(key) if isinstance(key, str) else int(key)
         self._inputs.setdefault(func_name, [None] * len(names))[at] = value
+
+    def set_outputs(self, func_name: str, *args: Any) -> None:
+        """Arrays that calls of a function also write their results to."""
+        self._require(func_name)
+        self._outputs[func_name] = list(args)
 
     def _require(self, func_name: str) -> None:
         """Raises UnknownFunctionError, which is a TVMError, for what is no function of the program."""
@@ -142,8 +175,10 @@ class VirtualMachine:
         signature: Any = _relay._core.function_signature(mod, func_name) if func_name in mod else None
         kinds = [] if signature is None else list(signature.arg_types)
         kinds += [None] * (len(given) - len(kinds))
-        result = self._exec.program.call(func_name, *(to_program(value, kind, mod, True) for value, kind in zip(given, kinds)))
+        result = self._exec._of(func_name).call(func_name, *(to_program(value, kind, mod, True) for value, kind in zip(given, kinds)))
         self._result = from_program(result, mod)
+        for target, value in zip(self._outputs.get(func_name, ()), self.get_outputs()):
+            target.copyfrom(value)
         return self._result
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -182,7 +217,8 @@ class VirtualMachine:
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
         given = self._inputs.get(func_name, [])
-        return measure(lambda: self._exec.program.call(func_name, *given), number, repeat)
+        program = self._exec._of(func_name)
+        return measure(lambda: program.call(func_name, *given), number, repeat)
 
 
 class _Functions(Module):

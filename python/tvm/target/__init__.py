@@ -87,12 +87,14 @@ class Target:
     def keys(self) -> list[str]:
         """General words for the target."""
         own = [*_words("keys", self._attrs.get("keys", "")), *([self.device_name] if self.device_name else [])]
-        return list(dict.fromkeys(own + (["cpu"] if self._kind in ("llvm", "c") else [self._kind, "gpu"])))
+        return list(dict.fromkeys([*own, *_WORDS_OF.get(self._kind, [])]))
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The options, without general words and the name, which `keys` and `tag` give."""
-        return {key: value for key, value in self._attrs.items() if key not in ("keys", "tag")}
+        """The options, and those that the kind has by default, without general words and the name, which `keys` and `tag` give."""
+        given = {key: value for key, value in self._attrs.items() if key not in ("keys", "tag")}
+        lists = {key: _words(key, value) for key, value in given.items() if _OPTIONS.get(key) == "Array"}
+        return {**_DEFAULTS.get(self._kind, {}), **given, **lists}
 
     @property
     def mcpu(self) -> str:
@@ -132,12 +134,27 @@ class Target:
     @property
     def max_num_threads(self) -> int:
         """The threads of a block that were given."""
-        return int(self._attrs.get("max_num_threads", 1))
+        return int(self.attrs.get("max_num_threads", 1))
 
     @property
     def thread_warp_size(self) -> int:
         """The threads of a warp that were given."""
-        return int(self._attrs.get("thread_warp_size", 1))
+        return int(self.attrs.get("thread_warp_size", 1))
+
+    @property
+    def max_block_size_x(self) -> int:
+        """The threads of a block along the first axis: those of a block."""
+        return int(self.attrs.get("max_block_size_x", self.max_num_threads))
+
+    @property
+    def max_block_size_y(self) -> int:
+        """The threads of a block along the second axis: those of a block."""
+        return int(self.attrs.get("max_block_size_y", self.max_num_threads))
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """The bytes that the threads of a block share; 0 where the target has no blocks."""
+        return int(self.attrs.get("max_shared_memory_per_block", 0))
 
     @property
     def features(self) -> TargetFeatures:
@@ -211,6 +228,38 @@ class Target:
         return made, made.host if made is not None else host
 
     @staticmethod
+    def canon_multi_target(multi_targets: Any) -> list[Target] | None:
+        """The targets of a text, a list or a dictionary by device, as a list; None stays None."""
+        if multi_targets is None:
+            return None
+        given = multi_targets.values() if _by_device(multi_targets) else multi_targets
+        made = [Target.canon_target(each) for each in (given if not isinstance(given, (str, Target, Mapping)) else [given])]
+        return [each for each in made if each is not None]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+        """The same, each with its host: the one given, else its own."""
+        host = Target.canon_target(target_host)
+        return [each if host is None else each.with_host(host) for each in Target.canon_multi_target(target) or []]
+
+    @staticmethod
+    def canon_target_map_and_host(target_map: Any, target_host: Any = None) -> tuple[dict[Any, Any], Any]:
+        """The targets of a dictionary by device, and the host of all of them."""
+        host = Target.canon_target(target_host)
+        made: dict[Any, Any] = {}
+        for device, target in target_map.items():
+            made[device], host = Target.canon_target_and_host(target, host)
+        return made, host
+
+    def get_kind_attr(self, attr_name: str) -> Any:
+        """A fact that TVM registers of a kind of targets: None, since nothing here reads one."""
+
+    @property
+    def supports_integer_dot_product(self) -> bool:
+        """True if the option was given."""
+        return bool(self.attrs.get("supports_integer_dot_product", False))
+
+    @staticmethod
     def machine_of(target: Any) -> str:
         """The target of `relay.compile` that fits. Raises NotImplementedError for what is no CPU that programs are compiled for."""
         # A target for each device, unlike one target as a dictionary.
@@ -264,7 +313,8 @@ class Target:
         return " on ".join(parts)
 
     def __str__(self) -> str:
-        options = [f"-{key}={_as_text(value)}" for key, value in self._attrs.items()]
+        own = {key: value for key, value in self._attrs.items() if key not in ("keys", "tag")}
+        options = [f"-{key}={_as_text(value)}" for key, value in {"keys": self.keys, **_DEFAULTS.get(self._kind, {}), **own}.items() if value != []]
         return " ".join([self._kind, *options])
 
     __repr__ = __str__
@@ -307,6 +357,19 @@ def _of_json(text: str) -> Mapping[str, Any]:
     return made
 
 
+# General words of the kinds.
+_WORDS_OF = {
+    "llvm": ["cpu"], "cpu": ["cpu"], "c": ["cpu"], "stackvm": ["cpu"], "test": ["cpu"], "cuda": ["cuda", "gpu"], "nvptx": ["cuda", "gpu"], "gpu": ["cuda", "gpu"],
+    "rocm": ["rocm", "gpu"], "opencl": ["opencl", "gpu"], "metal": ["metal", "gpu"], "vulkan": ["vulkan", "gpu"], "webgpu": ["webgpu", "gpu"],
+    "sdaccel": ["sdaccel", "hls"], "aocl": ["aocl", "hls"], "aocl_sw_emu": ["aocl", "hls"], "hexagon": ["hexagon", "cpu"],
+}  # fmt: skip
+# Options that targets of a kind have where they are not given.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "cuda": {"max_num_threads": 1024, "thread_warp_size": 32, "max_threads_per_block": 1024, "max_shared_memory_per_block": 49152},
+    "nvptx": {"max_num_threads": 1024, "thread_warp_size": 32}, "rocm": {"max_num_threads": 256, "thread_warp_size": 64, "max_threads_per_block": 256},
+    "opencl": {"max_num_threads": 256, "thread_warp_size": 1}, "metal": {"max_num_threads": 256, "thread_warp_size": 16},
+    "vulkan": {"max_num_threads": 256, "thread_warp_size": 1}, "webgpu": {"max_num_threads": 256},
+}  # fmt: skip
 # Those that scripts name; programs are compiled for the first ones.
 _KINDS = {
     "llvm", "cpu", "c", "aocl", "aocl_sw_emu", "composite", "cuda", "ext_dev", "gpu", "hexagon", "hybrid", "metal", "nvptx", "opencl",

@@ -28,6 +28,10 @@ class GenericFunc:
             raise ValueError(f"the generic function {self.name} has no version for {target} and no default")
         return found(*args, **kwargs)
 
+    def get_packed_func(self) -> Callable[..., Any]:
+        """The function itself, as something to call."""
+        return self.__call__
+
     def set_default(self, func: Callable[..., Any], allow_override: bool = False) -> None:
         """Gives the default. Raises ValueError for a second one, unless it may replace the first."""
         if self.fdefault is not None and not allow_override:

@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import _absent
 from ..tir import SizeVar, Var, const as const
-from . import expressions
+from . import described as _described, expressions
+from .described import create_prim_func as create_prim_func, placeholder as placeholder
 from .expressions import SpecializedCondition as SpecializedCondition, Tensor as Tensor
 
 

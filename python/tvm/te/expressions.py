@@ -16,8 +16,6 @@ from typing import Any
 from relay import Dim, _core, te as _te
 from relay.te import Builder, Scalar, TensorExpr
 
-from .. import _absent
-
 _builder: contextvars.ContextVar[Builder] = contextvars.ContextVar("builder")
 
 
@@ -195,11 +193,15 @@ class Tensor:
         self._made, self.name = made, name
 
     @property
+    def _extents(self) -> tuple[Any, ...]:
+        return tuple(self._made.shape)
+
+    @property
     def shape(self) -> tuple[Any, ...]:
         """The extents."""
         from ..tir import numbered
 
-        return tuple(numbered(extent) for extent in self._made.shape)
+        return tuple(numbered(extent) for extent in self._extents)
 
     @property
     def dtype(self) -> str:
@@ -209,7 +211,7 @@ class Tensor:
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._made.ndim
+        return len(self._extents)
 
     def __getitem__(self, index: Any) -> Any:
         given = index if isinstance(index, tuple) else (index,)
@@ -217,7 +219,11 @@ class Tensor:
             return TensorSlice(self, given)
         if len(given) > self.ndim:
             raise ValueError(f"{self.name} has {self.ndim} dimensions, and an element of it has as many positions, not {len(given)}")
+        self._note_read()
         return _apply(lambda *at: self._made[at], *given)
+
+    def _note_read(self) -> None:
+        """An element of it is read."""
 
     def __call__(self, *index: Any) -> Any:
         return self[index]
@@ -230,14 +236,14 @@ class Tensor:
 
 def _broadcast(a: Tensor, b: Tensor) -> tuple[Any, ...]:
     """The shape of an operator on two tensors. Raises ValueError where they do not fit; what is known at run time only is checked there."""
-    extents = [_core.broadcast_extents(*pair) for pair in zip_longest(reversed(a._made.shape), reversed(b._made.shape), fillvalue=1)]
+    extents = [_core.broadcast_extents(*pair) for pair in zip_longest(reversed(a._extents), reversed(b._extents), fillvalue=1)]
     if None in extents:
         raise ValueError(f"tensors of shapes {_shown(a)} and {_shown(b)} do not broadcast: extents are equal, or one of them is 1")
     return tuple(reversed(extents))
 
 
 def _shown(tensor: Tensor) -> str:
-    extents = ", ".join(map(str, tensor._made.shape))
+    extents = ", ".join(map(str, tensor._extents))
     return f"({extents},)" if tensor.ndim == 1 else f"({extents})"
 
 
@@ -250,6 +256,9 @@ def _of_tensors(function: Callable[..., Any], reflected: bool = False) -> Any:
         shape = self.shape if not isinstance(other, Tensor) else _broadcast(self, other)
 
         def element(*at: Any) -> PrimExpr:
+            for one in (self, other):
+                if isinstance(one, Tensor):
+                    one._note_read()
             pair = [_apply(lambda *there, of=one: of._made.broadcast(*there), *at) if isinstance(one, Tensor) else one for one in (self, other)]
             return _joined(function, *(reversed(pair) if reflected else pair))
 
@@ -293,8 +302,9 @@ def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", tag
     """A tensor whose elements a function of their positions gives; several where that is a tuple."""
     builder = _builder.get(None)
     if builder is None:
-        place = "tvm.te.compute makes tensors only inside of a function given to register_compute"
-        raise _absent.OutOfScope(f"{place}. Elsewhere it needs: {_absent.reason('tvm.te.compute')}")
+        from .described import describe
+
+        return describe(shape, fcompute, name)
     extents = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
 
     def body(*at: Any) -> Any:

@@ -270,9 +270,14 @@ struct Executable {
   std::vector<std::string> messages;
   std::vector<Position> positions{Position{}};
   std::vector<SourceLine> lines;
+  /// What makers of the program wrote about it, by name; runs do not read it.
+  std::map<std::string, std::string> notes;
 
-  /// The data that machines derive from it when the first one starts.
+  /// The data that machines derive from it when the first one starts; those of a copy begin anew.
   struct Derived {
+    Derived() = default;
+    Derived(const Derived&) {}
+    Derived& operator=(const Derived&) { return *this; }
     ForkMutex mutex;
     std::weak_ptr<const Image> image;
   };

@@ -66,6 +66,12 @@ class Decoder {
       });
       return entry;
     });
+    std::vector<std::pair<std::string, std::string>> notes;
+    in_.list(notes, [&] {
+      std::string name = in_.text();
+      return std::pair(std::move(name), in_.text());
+    });
+    e.notes.insert(notes.begin(), notes.end());
     if (!in_.done()) ByteReader::malformed();
   }
 

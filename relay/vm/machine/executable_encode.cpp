@@ -60,6 +60,11 @@ class Encoder {
         out_.text(result.type);
       });
     });
+    const std::vector<std::pair<std::string, std::string>> notes(e.notes.begin(), e.notes.end());
+    out_.list(notes, [&](const auto& note) {
+      out_.text(note.first);
+      out_.text(note.second);
+    });
   }
 
  private:

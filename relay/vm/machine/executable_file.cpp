@@ -37,7 +37,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 8> kMagic = {'\x7f', 'R', 'L', 'X', '\r', '\n', '\x1a', '\n'};
-constexpr uint32_t kVersion = 16;
+constexpr uint32_t kVersion = 17;
 
 struct Header {
   char magic[8];

@@ -58,7 +58,7 @@ def test_virtual_devices_compare_by_what_they_say():
     assert tvm.ir.structural_equal(make(tvm.cpu()), make(tvm.cpu())) and not tvm.ir.structural_equal(make(tvm.cpu()), make(tvm.cpu(1)))
     assert tvm.ir.structural_hash(make(tvm.cpu())) == tvm.ir.structural_hash(make(tvm.cpu()))
     assert tvm.ir.structural_equal({"t": tvm.target.Target("llvm")}, {"t": tvm.target.Target("llvm")})
-    assert repr(make(tvm.cpu(1), "llvm")) == "VirtualDevice(device_type=1, virtual_device_id=1, target=llvm)"
+    assert repr(make(tvm.cpu(1), "llvm")) == "VirtualDevice(device_type=1, virtual_device_id=1, target=llvm -keys=cpu)"
     with pytest.raises(TypeError, match="object is not part of a program"):
         tvm.ir.structural_equal(object(), object())
 

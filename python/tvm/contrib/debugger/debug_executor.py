@@ -63,10 +63,11 @@ class GraphModuleDebug(GraphModule):
         self.debug_datum.display_debug_result(sort_by_time)
 
     def _set_nodes(self) -> Nodes:
-        """The nodes, with the inputs that are set. Raises ValueError for one that is not, RuntimeError for a program from a file."""
+        """The nodes, with the inputs that are set; others are zeros. Raises ValueError for one that is not set and has no one shape, RuntimeError for a program from a file."""
         if self._weights is None:
             raise RuntimeError("a program from a file has no graph: its nodes are those of one that was built in this process")
         opened = frozenset(name for name in self._names if name in self._weights.values) | self._replaced.keys()
+        self._fill()
         if self._nodes is None or opened != self._opened:
             self._nodes, self._opened = self._weights.nodes(opened), opened
             if opened:
@@ -103,7 +104,6 @@ class GraphModuleDebug(GraphModule):
         repeats_to_cooldown: int = 1,
     ) -> list[list[float]]:  # fmt: skip
         """Seconds of each node, in their order: `repeat` means of `number` runs. Inputs take none. Those that are not set are zeros."""
-        self._fill()
         nodes = self._set_nodes()
         nodes.run_all()
         return [nodes.times(at, number, repeat).results for at in range(len(nodes.graph.nodes))]
@@ -113,7 +113,6 @@ class GraphModuleDebug(GraphModule):
         cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:  # fmt: skip
         """Seconds of one node, `repeat` means of `number` runs. Raises IndexError."""
-        self._fill()
         nodes = self._set_nodes()
         if not 0 <= index < len(nodes.graph.nodes):
             raise IndexError(f"node {index} of a graph with {len(nodes.graph.nodes)} nodes")

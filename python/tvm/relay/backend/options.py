@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from relay import equality as _equality
+
+from ..._errors import UnknownOptionError
+
 
 class _Choice:
     _registered: dict[str, dict[str, str]] = {}
@@ -12,10 +16,10 @@ class _Choice:
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
         if name not in self._registered:
-            raise ValueError(f"no {self._what} is called {name!r}; there are {', '.join(self._registered)}")
+            raise UnknownOptionError(f"no {self._what} is called {name!r}; there are {', '.join(self._registered)}")
         unknown = [key for key in options or {} if key not in self._registered[name]]
         if unknown:
-            raise ValueError(f"{self._what} {name} has no option {unknown[0]!r}")
+            raise UnknownOptionError(f"{self._what} {name} has no option {unknown[0]!r}")
         self.name = name
         self.options = dict(options or {})
 
@@ -78,3 +82,6 @@ class Runtime(_Choice):
     def list_registered_options(runtime: Any) -> dict[str, str]:
         """The options of one, with their types."""
         return dict(Runtime._registered[str(runtime).split(" ")[0]])
+
+
+_equality.plain_classes.update({Executor: str, Runtime: str})

@@ -7,6 +7,7 @@ from typing import Any
 
 import relay as _relay
 from relay import IRModule
+from relay.transform import PassContext
 
 from ...runtime.vm import Executable
 from .interpreter import Compiled
@@ -47,13 +48,22 @@ class VMCompiler:
         """Compiles a module under the current context. Raises RelayError for what is wrong with it."""
         from ..build_module import compile_module
 
-        self._mod, self._program = mod, compile_module(mod, target, self._params)
+        self._mod, self._target, self._context = mod, target, PassContext.current()
+        self._program = compile_module(mod, target, self._params)
+
+    def _compiled(self, name: str) -> _relay.Executable:
+        """The program of a function that is not `main`, compiled as that was."""
+        from ..build_module import compile_module
+
+        assert self._mod is not None
+        with self._context:
+            return compile_module(self._mod, self._target, None, name)
 
     def codegen(self) -> None:
         """Makes what `get_exec` gives. Raises RuntimeError before `lower`."""
         if self._program is None:
             raise RuntimeError("codegen before lower: there is no module")
-        self._made = Executable(self._program, self._mod)
+        self._made = Executable(self._program, self._mod, self._compiled)
 
     def optimize(self, mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         """The module after the passes of the current context's level, and the parameters."""

@@ -23,6 +23,9 @@ from .op import (
     register_mixed_precision_conversion as register_mixed_precision_conversion,
     register_optional_fake_quantization_to_integer as register_optional_fake_quantization_to_integer,
     register_pattern as register_pattern, register_stateful as register_stateful, register_strategy as register_strategy,
+    register_broadcast_schedule as register_broadcast_schedule, register_injective_schedule as register_injective_schedule,
+    register_reduce_schedule as register_reduce_schedule, register_schedule as register_schedule, register_shape_func as register_shape_func,
+    register_convert_op_layout as register_convert_op_layout,
 )  # fmt: skip
 from ...ir.op import Op as Op, register_op_attr as register_op_attr
 

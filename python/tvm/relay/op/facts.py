@@ -98,6 +98,25 @@ def _rule_of(op: Op) -> Any:
     return rule
 
 
+def _strategy_of(op: Op) -> Any:
+    """The strategy of an operator of the library, which has one implementation: how the compiler computes it. None for one of a script."""
+    if is_staged(op.name):
+        return None
+
+    def strategy(attrs: Any, inputs: Any, out_type: Any, target: Any) -> Any:
+        from ...te.described import opaque
+        from .implementations import OpStrategy
+
+        name = op.name.replace(".", "_").removeprefix("nn_")
+        made = OpStrategy()
+        made.add_implementation(lambda attrs, inputs, out_type: opaque(out_type, name, inputs), None, name=f"{name}.relay", plevel=10)
+        return made
+
+    strategy.__name__ = strategy.__qualname__ = f"{op.name.replace('.', '_')}_strategy"
+    strategy.__doc__ = f"The one implementation of {op.name}."
+    return strategy
+
+
 def _typed_call(call: Any) -> Any:
     """The call with types. Raises RelayError where they leave a rank or a dtype open: which sums a gradient has depends on them."""
     if not isinstance(call, Call):
@@ -161,6 +180,6 @@ def install() -> None:
     """Makes what is attached take effect."""
     takes_effect.update(FTVMCompute=set_compute, FTVMStrategy=set_strategy)
     takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
-    known_facts.update(FPrimalGradient=_rule_of)
+    known_facts.update(FPrimalGradient=_rule_of, FTVMStrategy=_strategy_of)
     takes_effect.update(FTVMMixedPrecisionConversionType=_set_precision)
     takes_effect.update(FTVMFakeQuantizationToInteger=_attach_form(False), FTVMOptionalFakeQuantizationToInteger=_attach_form(True))

@@ -107,6 +107,29 @@ def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> A
     return register_op_attr(op_name, "FTVMStrategy", fstrategy, level)
 
 
+def _no_schedule(kind: str) -> Any:
+    def register(op_name: str, level: int = 10) -> None:
+        get(op_name)
+
+    register.__name__ = register.__qualname__ = f"register_{kind}_schedule"
+    register.__doc__ = f"Says that an operator is scheduled as {kind} ones are. Nothing reads it: kernels are generated without schedules. AttributeError for no operator."
+    return register
+
+
+register_injective_schedule, register_broadcast_schedule, register_reduce_schedule = map(_no_schedule, ("injective", "broadcast", "reduce"))
+
+
+def register_schedule(op_name: str, schedule: Any = None, level: int = 10) -> Any:
+    """Attaches a schedule, a function of attributes, tensors and the target, which nothing reads: kernels are generated without schedules."""
+    return register_op_attr(op_name, "FTVMSchedule", schedule, level)
+
+
+def register_shape_func(op_name: str, data_dependent: Any, shape_func: Any = None, level: int = 10) -> Any:
+    """Attaches a function of shapes, which nothing reads: the type relation of an operator also runs on the shapes of a run."""
+    register_op_attr(op_name, "TShapeDataDependent", data_dependent, level)
+    return register_op_attr(op_name, "FShapeFunc", shape_func, level)
+
+
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
     """Attaches a function of attributes, arguments and types that gives another expression."""
     return register_op_attr(op_name, "FTVMLegalize", legal_op, level)

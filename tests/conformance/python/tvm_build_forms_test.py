@@ -1,0 +1,207 @@
+"""Forms of builds: names of programs, what files keep, deprecated spellings, functions of a virtual machine, sequences that instruments see."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+from tvm.ir.instrument import PassTimingInstrument, pass_instrument
+from tvm.relay.backend import Executor, Runtime
+from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorFactoryModule, GraphExecutorFactoryModule
+
+X, W = np.arange(6, dtype="float32").reshape(2, 3), np.eye(3, dtype="float32")[:2] * 2
+
+
+def network():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(2, 3))
+    return relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
+
+
+def output(module):
+    module.run(x=X)
+    return module.get_output(0).numpy()
+
+
+def test_a_program_has_the_name_that_it_was_built_with(tmp_path):
+    lib = relay.build(tvm.IRModule.from_expr(network()), "llvm", params={"w": W}, mod_name="net")
+    lib.export_library(str(tmp_path / "net.so"))
+    lib.get_lib().export_library(str(tmp_path / "lib.so"))
+    for made in (lib, lib.get_lib(), tvm.runtime.load_module(str(tmp_path / "net.so")), tvm.runtime.load_module(str(tmp_path / "lib.so"))):
+        assert made.name == "net"
+        for name in ("net", "default"):
+            np.testing.assert_allclose(output(graph_executor.GraphModule(made[name](tvm.cpu()))), np.maximum(X @ W.T, 0))
+        with pytest.raises(AttributeError, match="the module has no function other; it has main"):
+            made["other"]
+    loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
+    assert json.loads(loaded["get_graph_json"]()) == json.loads(lib.get_graph_json()) and loaded["get_graph_params"]() == {}
+    loaded.export_library(str(tmp_path / "again.so"))
+    assert tvm.runtime.load_module(str(tmp_path / "again.so"))["get_graph_json"]() == lib.get_graph_json()
+    with pytest.raises(AttributeError):
+        tvm.runtime.load_module(str(tmp_path / "lib.so"))["get_graph_json"]
+
+
+def test_classes_by_executor_and_names_of_inputs(tmp_path):
+    mod = tvm.IRModule.from_expr(network())
+    graph, aot = relay.build(mod, "llvm"), relay.build(mod, "llvm", executor=Executor("aot"))
+    assert type(graph) is GraphExecutorFactoryModule and type(aot) is AOTExecutorFactoryModule
+    assert isinstance(graph, ExecutorFactoryModule) and isinstance(aot, ExecutorFactoryModule)
+    runner = tvm.runtime.executor.AotModule(aot["default"](tvm.cpu()))
+    assert [runner.get_input_name(i) for i in range(2)] == ["x", "w"]
+    with pytest.raises(IndexError):
+        runner.get_input_name(2)
+    aot.export_library(str(tmp_path / "aot.so"))
+    with pytest.raises(AttributeError):
+        tvm.runtime.load_module(str(tmp_path / "aot.so"))["get_graph_json"]
+
+
+def test_executors_and_runtimes_are_compared_and_checked():
+    assert tvm.ir.structural_equal(Executor("graph"), Executor("graph")) and not tvm.ir.structural_equal(Executor("graph"), Executor("aot"))
+    assert not tvm.ir.structural_equal(Runtime("cpp"), Runtime("crt"))
+    for make in (lambda: Executor("none"), lambda: Runtime("none"), lambda: Executor("graph", {"x": 1}), lambda: Runtime("cpp", {"x": 1})):
+        for error in (tvm.TVMError, ValueError):
+            with pytest.raises(error, match="no .* is called 'none'|has no option 'x'"):
+                make()
+
+
+def test_deprecated_forms_warn():
+    function = network()
+    with pytest.warns(DeprecationWarning, match="build of a function is deprecated"):
+        lib = relay.build(function, "llvm", params={"w": W})
+    with pytest.warns(DeprecationWarning, match="unpacks as graph, library and parameters is deprecated"):
+        graph, library, params = lib
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        builder = relay.build_module.BuildModule()
+        assert builder.build(tvm.IRModule.from_expr(function), "llvm", params={"w": W})[0] == graph
+    assert builder.get_json() == graph and builder.get_irmodule() is not None and builder.get_devices() == [] and "__tvm_main__" in builder.get_function_metadata()
+
+
+def test_inputs_that_are_not_set_are_zeros():
+    module = graph_executor.GraphModule(relay.build(tvm.IRModule.from_expr(network()), "llvm")["default"](tvm.cpu()))
+    module.run()
+    assert module.get_output(0).numpy().tolist() == [[0, 0], [0, 0]]
+    x = relay.var("x", shape=(relay.Any(), 2))
+    module = graph_executor.GraphModule(relay.build(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))), "llvm")["default"](tvm.cpu()))
+    with pytest.raises(ValueError, match="the input 'x' was not set, and its type .* has no one shape"):
+        module.run()
+
+
+def test_code_generators_that_nobody_has():
+    x = relay.var("x", shape=(2,))
+    for compiler in ("nobody", "tensorrt"):
+        mod = tvm.IRModule({"f": relay.Function([x], relay.exp(x)).with_attr({"Compiler": compiler, "Primitive": 1, "global_symbol": "f"})})
+        y = relay.var("y", shape=(2,))
+        mod["main"] = relay.Function([y], mod.get_global_var("f")(y))
+        if compiler == "nobody":
+            with pytest.raises(tvm.TVMError, match="Failed to find the codegen tool for relay.ext.nobody: @f has a function of it"):
+                relay.build(mod, "llvm")
+        else:
+            with pytest.warns(UserWarning, match="relay compiles its functions"):
+                relay.build(mod, "llvm")
+
+
+def test_functions_of_a_virtual_machine():
+    mod = tvm.IRModule()
+    total, left, so_far = relay.GlobalVar("total"), relay.var("left", shape=(), dtype="int32"), relay.var("so_far", shape=(), dtype="int32")
+    again = total(relay.subtract(left, relay.const(1)), relay.add(so_far, left))
+    mod[total] = relay.Function([left, so_far], relay.If(relay.equal(left, relay.const(0)), so_far, again), relay.scalar_type("int32"))
+    n = relay.var("n", shape=(), dtype="int32")
+    mod["unused"] = relay.Function([], relay.const(1))
+    mod["main"] = relay.Function([n], total(n, relay.const(0)))
+    program = relay.vm.compile(mod, "llvm")
+    assert program.globals == ["main", "total"] and "total" in program.bytecode and "(#2): [main, total]" in program.stats
+    assert program.get_function_params("total") == ["left", "so_far"]
+    machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu())
+    assert machine.invoke("main", np.int32(4)).numpy() == 10 and machine.invoke("total", np.int32(4), np.int32(5)).numpy() == 15
+    assert machine.invoke("total", so_far=np.int32(1), left=np.int32(1)).numpy() == 2
+    assert machine.benchmark(tvm.cpu(), np.int32(1), np.int32(1), func_name="total", repeat=1, number=1).mean > 0
+    out = tvm.nd.empty((), "int32")
+    machine.set_outputs("total", out)
+    machine.invoke_stateful("total", np.int32(2), np.int32(0))
+    assert out.numpy() == 3
+    for wrong in ("unused", "none"):
+        with pytest.raises(tvm.TVMError, match=f"the program has no function {wrong}; it has main, total"):
+            machine.invoke(wrong)
+    saved = tvm.runtime.vm.Executable.load_exec(*program.save())
+    assert saved.globals == ["main"]
+
+
+def test_instruments_see_sequences():
+    seen = []
+
+    @pass_instrument
+    class Watch:
+        def should_run(self, mod, info):
+            return info.name != "left_out"
+
+        def run_before_pass(self, mod, info):
+            seen.append(f"> {info.name}")
+
+        def run_after_pass(self, mod, info):
+            seen.append(f"< {info.name}")
+
+    one, left_out = tvm.transform.Sequential([relay.transform.FoldConstant()], name="one"), tvm.transform.Sequential([relay.transform.FuseOps()], name="left_out")
+    sequence = tvm.transform.Sequential([relay.transform.InferType(), one, left_out])
+    timing = PassTimingInstrument()
+    with tvm.transform.PassContext(opt_level=3, instruments=[Watch(), timing]):
+        sequence(tvm.IRModule.from_expr(network()))
+        lines = timing.render().splitlines()
+    assert seen == ["> sequential", "> InferType", "< InferType", "> one", "> FoldConstant", "< FoldConstant", "< one", "< sequential"]
+    assert [line.split(":")[0] for line in lines] == ["sequential", "\tInferType", "\tone", "\t\tFoldConstant"]
+    assert all(line.endswith("%)") and "us [" in line for line in lines) and timing.render() == ""
+
+
+def test_sequences_in_a_pass_of_the_library():
+    seen = []
+
+    @pass_instrument
+    class Watch:
+        def run_before_pass(self, mod, info):
+            seen.append(info.name)
+
+    with tvm.transform.PassContext(opt_level=3, instruments=[Watch()]):
+        relay.transform.FoldScaleAxis()(relay.transform.InferType()(tvm.IRModule.from_expr(network())))
+    assert seen[:2] == ["InferType", "FoldScaleAxis"] and {"BackwardFoldScaleAxis", "ForwardFoldScaleAxis"} <= set(seen)
+
+
+def test_results_of_measurements_in_words():
+    found = tvm.runtime.module.BenchmarkResult([0.001, 0.003])
+    assert str(found).splitlines()[0] == "Execution time summary:" and str(found).splitlines()[1].split() == ["mean", "(ms)", "median", "(ms)", "max", "(ms)", "min", "(ms)", "std", "(ms)"]
+    assert [float(word) for word in str(found).splitlines()[2].split()] == [2, 2, 3, 1, 1]
+    assert repr(found) == "BenchmarkResult(min=0.001, mean=0.002, median=0.002, max=0.003, std=0.001, results=[0.001, 0.003])"
+
+
+def test_targets_in_words_and_options_by_kind():
+    Target = tvm.target.Target
+    assert str(Target("llvm")) == "llvm -keys=cpu" and str(Target("llvm -mcpu=haswell -mattr=+a,+b")) == "llvm -keys=cpu -mcpu=haswell -mattr=+a,+b"
+    assert Target(str(Target("llvm -device=arm_cpu -mcpu=x"))) == Target("llvm -device=arm_cpu -mcpu=x")
+    assert Target("llvm -mattr=+a,+b").attrs["mattr"] == ["+a", "+b"] and Target({"kind": "llvm", "libs": ["mkl"]}).attrs["libs"] == ["mkl"]
+    cuda = Target("cuda", host="llvm")
+    assert (cuda.max_num_threads, cuda.thread_warp_size, cuda.attrs["max_threads_per_block"], cuda.keys) == (1024, 32, 1024, ["cuda", "gpu"])
+    assert Target("cuda -thread_warp_size=16").thread_warp_size == 16 and Target("nvptx").keys == ["cuda", "gpu"] and Target("hexagon").keys == ["hexagon", "cpu"]
+    assert [each.kind.name for each in Target.canon_multi_target(["llvm", "cuda"])] == ["llvm", "cuda"]
+    assert [each.kind.name for each in Target.canon_multi_target({"cpu": "llvm"})] == ["llvm"] and Target.canon_multi_target(None) is None
+    assert Target.canon_multi_target_and_host("cuda", "llvm")[0].host == Target("llvm")
+    mapped, host = Target.canon_target_map_and_host({"cpu": "llvm"}, "c")
+    assert mapped["cpu"].host == host == Target("c")
+
+
+def test_programs_are_well_formed_with_free_variables():
+    x, y, z = relay.Var("x"), relay.Var("y"), relay.Var("z")
+    assert relay.analysis.well_formed(relay.Function([x], relay.Let(y, x + z, y * y)))
+    assert not relay.analysis.well_formed(relay.Let(y, relay.const(1.0), relay.Let(y, y, y)))
+    assert not relay.analysis.well_formed(relay.Tuple([y, relay.Let(y, relay.const(1.0), y)]))
+
+
+def test_schedules_and_shape_functions_are_taken():
+    relay.op.op.register("forms.same", "")
+    op = relay.op.get("forms.same")
+    relay.op.op.register_injective_schedule("forms.same")
+    relay.op.register_schedule("forms.same", lambda attrs, outs, target: None)
+    relay.op.op.register_shape_func("forms.same", False, lambda attrs, inputs, ndims: inputs)
+    assert op.get_attr("TShapeDataDependent") is False and callable(op.get_attr("FShapeFunc")) and callable(op.get_attr("FTVMSchedule"))
+    with pytest.raises(AttributeError):
+        relay.op.op.register_broadcast_schedule("forms.none")
