@@ -291,7 +291,8 @@ def test_old_scatter():
 
 
 def test_targets_by_functions():
-    assert str(tvm.target.cuda("v100", options="-libs=cudnn")).startswith("cuda -model=v100") and tvm.target.arm_cpu("rasp3b").keys[0] == "arm_cpu"
+    v100 = tvm.target.cuda("v100", options="-libs=cudnn")
+    assert str(v100).startswith("cuda -keys=cuda,gpu ") and "-model=v100 -libs=cudnn" in str(v100) and tvm.target.arm_cpu("rasp3b").keys[0] == "arm_cpu"
     assert tvm.target.Target.from_device("llvm").kind.name == "llvm" and "llvm" in tvm.target.Target.list_kinds()
     assert tvm.target.Target(tvm.target.Target("llvm -mcpu=core-avx2").export()).mcpu == "core-avx2" and tvm.target.mali().get_target_device_type() == 4
     x = relay.var("x", shape=(1,))

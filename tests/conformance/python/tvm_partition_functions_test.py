@@ -69,7 +69,10 @@ def test_code_generator_in_python():
 def test_no_code_generator_of_the_name():
     before = module(relay.exp(relay.tanh(tensor("x"))))
     with supports("w2", "exp", "tanh"):
-        same_numbers(before, partitioned(before, "w2"))
+        after = partitioned(before, "w2")
+    for kind in ("vm", "graph"):
+        with pytest.raises(tvm.TVMError, match="Failed to find the codegen tool for relay.ext.w2: @tvmgen_default_w2_main_0"):
+            relay.create_executor(kind, mod=after, target="llvm").evaluate()
 
 
 def convolution():
