@@ -13,6 +13,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <relay/codegen/codegen.h>
+#include <relay/codegen/release.h>
 #include <relay/eval/eval.h>
 #include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
@@ -512,6 +513,8 @@ void bind_execution(nb::module_& m) {
       nb::arg("cache") = true, nb::arg("donate") = nb::tuple(), nb::arg("precision") = "",
       "Compiles a function and what it calls. `params` are constants of the result, by the names "
       "of parameters.");
+  m.def("release_memory", &codegen::release_memory, nb::call_guard<Unlocked>(),
+        "Gives back memory that nothing needs now.");
   m.def(
       "load",
       [](const std::string& path, int threads) {

@@ -88,7 +88,7 @@ from ._core import (
 # The members that are written in Python go onto the classes here.
 from . import _pickle, expr, module
 from .equality import assert_structural_equal, structural_difference, structural_equal, structural_hash
-from .execution import RunCancelled, RunTimeout, compile, evaluate, load
+from .execution import RunCancelled, RunTimeout, compile, evaluate, load, release_memory
 from .expr import TupleWrapper, bind, const, var
 from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor, MixedModeMutator, MixedModeVisitor, post_order_visit, rewrite
 from .module import check, fromtext, parse, parse_expr, parse_type
@@ -110,7 +110,7 @@ __all__ = [
     "image", "IncompleteType", "InternalError", "IRModule", "jacfwd", "jacobian", "jacrev", "jvp", "Kind", "Let", "Literal", "load", "Match", "MixedModeMutator",
     "MixedModeVisitor", "module", "NDArray", "nn", "Note", "op", "Op", "parse", "parse_expr", "parse_type", "Pattern", "PatternConstructor",
     "PatternTuple", "PatternVar", "PatternWildcard", "post_order_visit", "progress", "random", "reduce", "RefCreate", "RefRead", "RefType",
-    "RefWrite", "RelayError", "rewrite", "RunCancelled", "RunTimeout", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
+    "RefWrite", "RelayError", "release_memory", "rewrite", "RunCancelled", "RunTimeout", "scalar_type", "ScopeBuilder", "ShapeType", "ShapeVar", "Span",
     "structural_difference", "structural_equal", "structural_hash", "TempExpr", "TensorType", "Tuple", "TupleGetItem",
     "TupleType", "TupleWrapper", "Type", "TypeCall", "TypeData", "TypeFunctor", "TypeKind", "TypeMutator", "TypeRelation",
     "TypeVar", "TypeVisitor", "Value", "value_and_grad", "Var", "var", "vision", "vjp", "vmap",

@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "running": (
         "Compiling and running", "From a module to results: machine code, files of it, the reference evaluator ([a model in production](../guides/production.md)).",
-        ["compile", "load", "Executable", "Cancel", "RunTimeout", "RunCancelled", "evaluate", "NDArray", "Value", "reduce", "progress"],
+        ["compile", "load", "Executable", "Cancel", "RunTimeout", "RunCancelled", "release_memory", "evaluate", "NDArray", "Value", "reduce", "progress"],
     ),
     "gradients": (
         "Gradients", "Functions of functions: gradients and other derivatives ([training](../guides/training.md), [what has a gradient](../gradients.md)).",

@@ -61,6 +61,26 @@ def test_caches_grow_with_the_text(model):
     assert whole.write(1) == []  # the context of 128 is full
 
 
+def test_a_text_whose_caches_cannot_grow_is_empty(model, monkeypatch):
+    text = model.start()
+    text.read([3, 1, 4])
+    read, write, longer = model._compiled
+
+    def full(*arrays):
+        raise MemoryError
+
+    monkeypatch.setattr(model, "_compiled", (read, write, full))
+    with pytest.raises(MemoryError):
+        text.read([5] * 100)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="nothing was read yet"):
+        text.write(1)
+    fresh = model.start()
+    for one in (text, fresh):
+        one.read([2, 7])
+    np.testing.assert_array_equal(text.scores, fresh.scores)
+
+
 def test_a_text_ends_with_its_token(tmp_path):
     path = tmp_path / "model.gguf"
     written = RECORDED["models"]["llama"]["written"]

@@ -87,6 +87,24 @@ def test_blocks_are_the_numbers_recorded(kind):
     np.testing.assert_allclose(product_of(matrix, x), numbers.astype("float64") @ x, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q4_K"])
+@pytest.mark.parametrize("one", [True, False])
+def test_panels_are_the_rows_side_by_side(kind, one):
+    raw = np.array(RECORDED["blocks"][kind]["raw"], "uint8")
+    rng = np.random.default_rng(0)
+    rows = np.tile(raw, (96, 2))
+    rows[:, -10:] = rng.integers(0, 256, (96, 10))  # numbers, not scales
+    matrix = from_gguf(kind, rows[:40]).joined(from_gguf(kind, rows[40:]))
+    panels = matrix.in_panels()
+    assert panels.form is not matrix.form and [part.shape[-1] for part in panels.arrays] == [32] * len(panels.arrays)
+    assert from_gguf(kind, rows[:40]).in_panels().form is matrix.form  # no whole panels
+    x = rng.standard_normal((1 if one else 7, matrix.k)).astype("float32")
+    leading = "1" if one else "t"
+    text = f"def @main(%x: Tensor[({leading}, {matrix.k}), float32], %w: {panels.type}) {{\n{panels.form.product(matrix.n, matrix.k, one)}\n}}"
+    expected = x @ numbers_of(matrix).astype("float64").T
+    np.testing.assert_allclose(relay.compile(relay.parse(text))(x, panels.arrays), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_plain_numbers(dtype):
     rng = np.random.default_rng(0)

@@ -1,7 +1,8 @@
 """Weights in blocks of few bits: how the formats of GGUF lie in memory, and products with them as Relay.
 
-A matrix of n rows and k columns is kept as it comes, one number of 4 to 8 bits a weight and a scale (and an offset) a block of 16 or 32; the
-product with one row unpacks it in registers, that with many rows writes one matrix at a time as float32. Formats with blocks of blocks
+A matrix of n rows and k columns keeps one number of 4 to 8 bits a weight and a scale (and an offset) a block of 16 or 32; the product with
+one row unpacks it in registers, that with many rows writes one matrix at a time as float32. Numbers of 4 bits of 32 rows lie side by side
+in panels, unless rows are looked up. Formats with blocks of blocks
 (Q4_K, Q5_K, Q6_K) come in with the products of their two scales as float32.
 
 Source: the layouts of ggml (`block_q4_0` and others in ggml-common.h), read by the `gguf` package.
@@ -9,11 +10,16 @@ Source: the layouts of ggml (`block_q4_0` and others in ggml-common.h), read by 
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 from dataclasses import dataclass
 from typing import Any, Callable
 
 import numpy as np
+
+from .. import execution
+from ..module import parse
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 
@@ -29,6 +35,24 @@ class Format:
     # The sum of products of a row with each row of the matrix, and the matrix in float32: bodies of functions of %x, and of %w.
     row: str
     matrix: str
+    # The same format with rows side by side in panels, if it has one; of that, the format whose rows it holds.
+    panels: Format | None = None
+    rows: Format | None = None
+
+    def product(self, n: int, k: int, one: bool) -> str:
+        """The product of %x, one row or several, with the transposed matrix %w: the body of a function."""
+        body = self.row if one else self.matrix
+        for sign, number in (("$N", n), ("$K", k), ("$B", k // self.block), ("$W", PANEL)):
+            body = body.replace(sign, str(number))
+        *lets, value = body.rstrip().rsplit("\n", 1)
+        value = value.strip()
+        if one:
+            value = f"reshape({value}, newshape=[1, {n}])"
+        elif self.rows is None:
+            value = f"nn.dense(%x, {value}, units=None)"
+        else:
+            value = f'reshape(einsum((%x, {value}), equation="tk,pkw->tpw"), newshape=[0, {n}])'
+        return "\n".join([*lets, f"  {value}"])
 
     def type_of(self, n: int, k: int) -> str:
         parts = [f"Tensor[({', '.join(map(str, extents))}), {dtype}]" for extents, dtype in self.parts(n, k)]
@@ -48,6 +72,34 @@ _HALVES = """  let %b = reshape(%x, newshape=[$B, 32]);
 """
 
 
+# What is added to all weights of a block meets the sum of the row's numbers there.
+_OFFSET_ROW = """  let %sums = sum(%b, axis=[1]);
+  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.2, dtype="float32") * %sums, axis=[1])"""
+_OFFSET_MATRIX = "  reshape(concatenate((%low * %scale + %offset, %high * %scale + %offset), axis=2), newshape=[$N, $K])"
+_CENTRED_ROW = """  let %sums = sum(%b, axis=[1]) * -8f;
+  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.1, dtype="float32") * %sums, axis=[1])"""
+_CENTRED_MATRIX = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %scale), axis=2), newshape=[$N, $K])"
+
+# In panels, numbers of the same column of 32 rows lie side by side: a vector has one number of each row, so that neither its sums nor the
+# scales of its blocks need another vector. Numbers are wide before their halves are taken, which is one instruction less for each.
+PANEL = 32
+_HALVES_OF_PANELS = """  let %b = reshape(%x, newshape=[$B, 32]);
+  let %first = expand_dims(strided_slice(%b, begin=[0], end=[16], axes=[1]), axis=2);
+  let %second = expand_dims(strided_slice(%b, begin=[16], end=[32], axes=[1]), axis=2);
+"""
+_NIBBLES_OF_PANELS = """  let %pairs = cast(%w.0, dtype="int32");
+  let %low = cast(bitwise_and(%pairs, 15), dtype="float32");
+  let %high = cast(right_shift(%pairs, 4), dtype="float32");
+"""
+_OFFSET_PANELS = """  let %sums = expand_dims(sum(%b, axis=[1]), axis=1);
+  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.2, dtype="float32") * %sums, axis=[1])"""
+_CENTRED_PANELS = """  let %sums = expand_dims(sum(%b, axis=[1]), axis=1) * -8f;
+  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.1, dtype="float32") * %sums, axis=[1])"""
+# Panels of a matrix: the extents are panels, columns, rows of a panel.
+_OFFSET_MATRICES = "  reshape(concatenate((%low * %scale + %offset, %high * %scale + %offset), axis=2), newshape=[-1, $K, $W])"
+_CENTRED_MATRICES = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %scale), axis=2), newshape=[-1, $K, $W])"
+
+
 def _plain(dtype: str) -> Format:
     # NumPy has no bfloat16: its numbers come as their bits.
     stored, value = ("uint16", 'reinterpret(%w.0, dtype="bfloat16")') if dtype == "bfloat16" else (dtype, "%w.0")
@@ -55,15 +107,26 @@ def _plain(dtype: str) -> Format:
     return Format(dtype, 1, lambda n, k: [((n, k), stored)], f"  sum({value} * %x, axis=[1])", f"  {value}")
 
 
-def _nibbles(name: str, row: str, matrix: str, offset: bool, scales: str = "float16") -> Format:
+def _nibbles(name: str, offset: bool, scales: str = "float16") -> Format:
     more = 2 if offset else 1
-    return Format(
+    plain = _HALVES + _NIBBLES + f"  let %scale = {_wide('%w.1')};\n"
+    shifted = f"  let %offset = {_wide('%w.2')};\n" if offset else ""
+    rows = Format(
         name,
         32,
         lambda n, k: [((n, k // 32, 16), "uint8")] + [((n, k // 32), scales)] * more,
-        _HALVES + _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + row,
-        _NIBBLES + f"  let %scale = {_wide('%w.1')};\n" + (f"  let %offset = {_wide('%w.2')};\n" if offset else "") + matrix,
+        plain + (_OFFSET_ROW if offset else _CENTRED_ROW),
+        plain[len(_HALVES) :] + shifted + (_OFFSET_MATRIX if offset else _CENTRED_MATRIX),
     )
+    panels = Format(
+        name + "_panels",
+        32,
+        lambda n, k: [((n // PANEL, k // 32, 16, PANEL), "uint8")] + [((n // PANEL, k // 32, PANEL), scales)] * more,
+        _HALVES_OF_PANELS + _NIBBLES_OF_PANELS + plain[len(_HALVES + _NIBBLES) :] + (_OFFSET_PANELS if offset else _CENTRED_PANELS),
+        _NIBBLES_OF_PANELS + plain[len(_HALVES + _NIBBLES) :] + shifted + (_OFFSET_MATRICES if offset else _CENTRED_MATRICES),
+        rows=rows,
+    )
+    return dataclasses.replace(rows, panels=panels)
 
 
 def _bytes(name: str, block: int, scales: str, offset: bool = False) -> Format:
@@ -81,23 +144,15 @@ def _bytes(name: str, block: int, scales: str, offset: bool = False) -> Format:
     )
 
 
-# What is added to all weights of a block meets the sum of the row's numbers there.
-_OFFSET_ROW = """  let %sums = sum(%b, axis=[1]);
-  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.2, dtype="float32") * %sums, axis=[1])"""
-_OFFSET_MATRIX = "  reshape(concatenate((%low * %scale + %offset, %high * %scale + %offset), axis=2), newshape=[$N, $K])"
-_CENTRED_ROW = """  let %sums = sum(%b, axis=[1]) * -8f;
-  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.1, dtype="float32") * %sums, axis=[1])"""
-_CENTRED_MATRIX = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %scale), axis=2), newshape=[$N, $K])"
-
 FORMATS = {
     form.name: form
     for form in (
         _plain("float32"),
         _plain("float16"),
         _plain("bfloat16"),
-        _nibbles("Q4_0", _CENTRED_ROW, _CENTRED_MATRIX, offset=False),
-        _nibbles("Q4_1", _OFFSET_ROW, _OFFSET_MATRIX, offset=True),
-        _nibbles("Q4_K", _OFFSET_ROW, _OFFSET_MATRIX, offset=True, scales="float32"),
+        _nibbles("Q4_0", offset=False),
+        _nibbles("Q4_1", offset=True),
+        _nibbles("Q4_K", offset=True, scales="float32"),
         _bytes("Q8_0", 32, "float16"),
         _bytes("Q5_1", 32, "float16", offset=True),
         _bytes("Q5_K", 32, "float32", offset=True),
@@ -109,10 +164,19 @@ FORMATS = {
 # ---- From the bytes of GGUF ---------------------------------------------------------------------
 
 
+_CHUNK = 1 << 18  # bytes that are taken apart at a time: they stay in the second cache, and so does what is made of them
+
+
 def _float16(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The numbers in two bytes each of the last axis."""
     numbers: np.ndarray[Any, Any] = np.ascontiguousarray(raw).view(np.float16)
     return numbers
+
+
+def _fields(raw: np.ndarray[Any, Any], *fields: str) -> Arrays:
+    """Blocks cut into parts of these dtypes, not copied; "V16" are 16 bytes, which are moved as one."""
+    blocks = raw.view(np.dtype([(f"f{i}", field) for i, field in enumerate(fields)]))[..., 0]
+    return tuple(blocks[f"f{i}"] for i in range(len(fields)))
 
 
 def _halves(nibbles: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -122,12 +186,13 @@ def _halves(nibbles: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _q4_0(raw: np.ndarray[Any, Any]) -> Arrays:
-    return raw[..., 2:].copy(), _float16(raw[..., :2])[..., 0]
+    scale, numbers = _fields(raw, "<f2", "V16")
+    return numbers, scale
 
 
 def _q4_1(raw: np.ndarray[Any, Any]) -> Arrays:
-    pair = _float16(raw[..., :4])
-    return raw[..., 4:].copy(), pair[..., 0].copy(), pair[..., 1].copy()
+    scale, offset, numbers = _fields(raw, "<f2", "<f2", "V16")
+    return numbers, scale, offset
 
 
 def _fifth_bits(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -143,12 +208,13 @@ def _q5_0(raw: np.ndarray[Any, Any]) -> Arrays:
 
 
 def _q5_1(raw: np.ndarray[Any, Any]) -> Arrays:
-    pair = _float16(raw[..., :4])
-    return _fifth_bits(raw[..., 4:]), pair[..., 0].copy(), pair[..., 1].copy()
+    scale, offset, _ = _fields(raw, "<f2", "<f2", "V20")
+    return _fifth_bits(raw[..., 4:]), scale, offset
 
 
 def _q8_0(raw: np.ndarray[Any, Any]) -> Arrays:
-    return raw[..., 2:].copy().view(np.int8), _float16(raw[..., :2])[..., 0]
+    scale, numbers = _fields(raw, "<f2", "V32")
+    return numbers, scale
 
 
 def _six_bits(raw: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -206,38 +272,78 @@ _UNPACKED: dict[str, tuple[int, str, Callable[[np.ndarray[Any, Any]], Arrays]]] 
 }
 
 
+@functools.lru_cache
+def _in_panels(dtypes: tuple[str, ...]) -> execution.Executable:
+    """A program that makes panels, (panels, numbers, 32), of rows, (panels, 32, numbers), for parts of these dtypes."""
+    parts = ", ".join(f"%p{i}: Tensor[(p, {PANEL}, n{i}), {dtype}]" for i, dtype in enumerate(dtypes))
+    turned = ", ".join(f"transpose(%p{i}, axes=[0, 2, 1])" for i in range(len(dtypes)))
+    return execution.compile(parse(f"def @main({parts}) {{ ({turned}) }}", "panels.rly"))
+
+
 @dataclass(frozen=True)
 class Matrix:
-    """A weight: n rows of k columns in a format."""
+    """A weight: n rows of k columns in a format.
+
+    `pieces` are its rows, one piece after the other: bytes of blocks, with the function that takes them apart, or numbers as they are, with
+    None. They may lie in a mapped file, of which nothing is read before somebody asks for `arrays`.
+    """
 
     form: Format
     n: int
     k: int
-    arrays: Arrays
+    pieces: tuple[tuple[Callable[[np.ndarray[Any, Any]], Arrays] | None, np.ndarray[Any, Any]], ...] = ()
+
+    @functools.cached_property
+    def arrays(self) -> Arrays:
+        """The parts of the format: of numbers as they lie, of blocks a copy, made once."""
+        if self.form.block == 1:
+            return (self.pieces[0][1],)
+        rows = self.form.rows or self.form
+        found = tuple(np.empty(extents, dtype) for extents, dtype in rows.parts(self.n, self.k))
+        at = 0
+        for unpack, piece in self.pieces:
+            assert unpack is not None
+            step = max(1, _CHUNK // max(1, piece[:1].nbytes))
+            for begin in range(0, len(piece), step):
+                some = piece[begin : begin + step]
+                for part, made in zip(found, unpack(some)):
+                    into = part[at : at + len(some)]
+                    if made.dtype.kind == "V":
+                        into = into.view(made.dtype)[..., 0]
+                    into[...] = made
+                at += len(some)
+        if self.form.rows is None:
+            return found
+        panels = _in_panels(tuple(part.dtype.name for part in found))(*(part.reshape(-1, PANEL, part[0].size) for part in found))
+        return tuple(np.asarray(part).reshape(extents) for part, (extents, _) in zip(panels, self.form.parts(self.n, self.k)))
+
+    def in_panels(self) -> Matrix:
+        """The same with rows side by side in panels, if its format has them and there are whole ones."""
+        return self if self.form.panels is None or self.n % PANEL != 0 else dataclasses.replace(self, form=self.form.panels)
 
     def joined(self, *others: Matrix) -> Matrix | None:
-        """The rows of this one and then of others, of one copy; None if they are stored in another way or in a mapped file."""
+        """The rows of this one and then of others; None if they are stored in another way, or are plain numbers, which are not copied."""
         all_of = (self, *others)
         if any(other.form is not self.form or other.k != self.k for other in others) or self.form.block == 1:
             return None
-        arrays = tuple(np.concatenate(parts) for parts in zip(*(matrix.arrays for matrix in all_of)))
-        return Matrix(self.form, sum(matrix.n for matrix in all_of), self.k, arrays)
+        return Matrix(self.form, sum(matrix.n for matrix in all_of), self.k, tuple(piece for matrix in all_of for piece in matrix.pieces))
 
     def parted(self, *sizes: int) -> list[Matrix]:
         """So many of the rows, then so many, …, not copied. Raises ValueError if these are not all of them."""
         if sum(sizes) != self.n:
             raise ValueError(f"a matrix of {self.n} rows is not one of {' + '.join(map(str, sizes))}")
+        ((unpack, rows),) = self.pieces
         ends = np.cumsum([0, *sizes]).tolist()
-        return [Matrix(self.form, end - begin, self.k, tuple(part[begin:end] for part in self.arrays)) for begin, end in zip(ends, ends[1:])]
+        return [Matrix(self.form, end - begin, self.k, ((unpack, rows[begin:end]),)) for begin, end in zip(ends, ends[1:])]
 
     @property
     def type(self) -> str:
         return self.form.type_of(self.n, self.k)
 
 
-def plain(array: np.ndarray[Any, Any]) -> Matrix:
-    """A matrix of float32 or float16 as it is."""
-    return Matrix(FORMATS[array.dtype.name], array.shape[0], array.shape[1], (array,))
+def plain(array: np.ndarray[Any, Any], name: str = "") -> Matrix:
+    """A matrix of numbers as they are; `name` says which if they are bits."""
+    return Matrix(FORMATS[name or array.dtype.name], array.shape[0], array.shape[1], ((None, array),))
 
 
 def from_gguf(kind: str, data: np.ndarray[Any, Any]) -> Matrix:
@@ -257,6 +363,5 @@ def from_gguf(kind: str, data: np.ndarray[Any, Any]) -> Matrix:
         return plain(numbers if kind == "BF16" else numbers.astype(np.float16))
     size, name, unpack = _UNPACKED[kind]
     raw = data.reshape(data.shape[0], -1, size)
-    arrays = tuple(np.ascontiguousarray(part) for part in unpack(raw))
-    form = FORMATS[name]
-    return Matrix(form, data.shape[0], arrays[0].shape[1] * form.block, arrays)
+    columns = raw.shape[1] * (256 if kind.endswith("_K") else 32)
+    return Matrix(FORMATS[name], data.shape[0], columns, ((unpack, raw),))

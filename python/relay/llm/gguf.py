@@ -162,7 +162,6 @@ class GGUFModel(GGUFContainer):
             layers.append(self._layer(config, i))
             if not layers[-1]:
                 raise ValueError(f"{self.path} has no weights of layer {i} of {config.layers}")
-            self.forget_pages()  # weights in blocks were copied, taken apart
         for name in sorted(self.tensors.keys() - self._taken - _LONGER):
             index = name.split(".")[1] if name.startswith("blk.") else ""
             if not index.isdecimal() or int(index) < config.layers:

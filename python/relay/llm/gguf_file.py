@@ -10,8 +10,10 @@ import math
 import mmap
 import os
 import struct
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -28,6 +30,7 @@ _TENSORS = {
 }  # fmt: skip
 _NUMBERS: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 _MOST_DIMENSIONS = 4
+_LENGTH = struct.Struct("<Q")  # of a string
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,32 @@ class Tensor:
     kind: str
     shape: tuple[int, ...]  # the last extent runs fastest
     data: np.ndarray[Any, Any]
+
+
+class Strings(Sequence[str]):
+    """Strings of the file, read when they are asked for: a vocabulary has a hundred thousand of them."""
+
+    def __init__(self, view: memoryview, begins: array[int]):
+        self._view, self._begins = view, begins
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._string(begin) for begin in self._begins[index]]
+        return self._string(self._begins[index])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._string, self._begins)
+
+    def _string(self, begin: int) -> str:
+        (size,) = _LENGTH.unpack_from(self._view, begin)
+        return str(self._view[begin + 8 : begin + 8 + size], "utf-8", "replace")
 
 
 class _Cursor:
@@ -77,7 +106,20 @@ class _Cursor:
             self.at += size
             return values
         self._need(8 * count)  # of the lengths of strings
-        return [self.value(element, nested=True) for _ in range(count)]
+        return self._strings(count) if element == _STRING else [self.value(element, nested=True) for _ in range(count)]
+
+    def _strings(self, count: int) -> Strings:
+        """So many strings, of which only the lengths are looked at."""
+        view, at, length, last = self._view, self.at, _LENGTH.unpack_from, len(self._view) - 8
+        begins = array("Q", bytes(8 * count))
+        for i in range(count):
+            if at > last:
+                self._need(at + 8 - self.at)
+            begins[i] = at
+            at += 8 + length(view, at)[0]
+        self._need(at - self.at)
+        self.at = at
+        return Strings(view, begins)
 
     def _need(self, size: int) -> None:
         if size > len(self._view) - self.at:

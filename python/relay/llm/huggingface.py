@@ -11,7 +11,7 @@ import numpy as np
 
 from .._checks import shown
 from .config import Config, UnsupportedModel
-from .formats import FORMATS, Matrix, plain
+from .formats import Matrix, plain
 from .tokens import Vocabulary
 
 _MOST_TOKENS = 2**22  # sixteen times those of the largest vocabularies
@@ -248,7 +248,7 @@ class ModelFolder:
         if data.ndim == 2:
             if self.kind == "gpt2" and name.split(".")[-2].startswith("c_"):
                 data = np.ascontiguousarray(data.T)
-            return Matrix(FORMATS["bfloat16"], data.shape[0], data.shape[1], (data,)) if dtype == "BF16" else plain(data)
+            return plain(data, "bfloat16" if dtype == "BF16" else "")
         vector = (data.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else data.astype(np.float32)
         # The norms of Gemma multiply by one plus their weight.
         return vector + np.float32(1) if self.kind.startswith("gemma") and "norm" in name else vector

@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from .config import Config, UnsupportedModel
 from .program import CHOICES, Program, arrays_of
 from .tokens import Vocabulary
 
-_ROWS = 256  # a cache grows by so many positions
-_CHUNK = 512  # tokens of a prompt that are read at a time
+_ROWS = 64  # a cache has a multiple of so many positions, all of which each token looks at
+_CHUNK = 256  # tokens of a prompt that are read at a time: memory grows with them, and larger ones are hardly quicker
 _FEW = 3  # so few tokens are read one after the other, which unpacks no whole matrix
+_LAYERS = 8  # whose old caches are kept at most while others grow
 _LONGER = "def @main(%old: Tensor[(c, {columns}), float32], %new: Tensor[(m, {columns}), float32]) {{ concatenate((%old, %new), axis=0) }}"
 _BEFORE = 4  # tokens that show how a text goes on
 _BYTES = 4  # of a character, at most
@@ -38,15 +39,24 @@ class LanguageModel:
     the program as text. Several generations may run at the same time, each with caches of its own.
     """
 
-    def __init__(self, config: Config, whole: dict[str, Any], layers: list[dict[str, Any]], vocabulary: Vocabulary | None, threads: int = 0):
+    def __init__(
+        self,
+        config: Config,
+        whole: dict[str, Any],
+        layers: list[dict[str, Any]],
+        vocabulary: Vocabulary | None,
+        threads: int = 0,
+        forget: Callable[[], None] = lambda: None,
+    ):
+        """`forget` is called when a weight was copied from its file."""
         program = Program(config, whole, layers)
         self.config = config
         self.vocabulary = vocabulary
         self.text = program.text()
         self.module = parse(self.text, "language_model.rly")
-        self.weights = arrays_of(program.weights)
+        self.weights = arrays_of(program.weights, forget)
         self._threads = threads
-        self._compiled: tuple[Executable, Executable] | None = None
+        self._compiled: tuple[Executable, Executable, Executable] | None = None
         self._tokenizer: Any = None
 
     def compile(self) -> None:
@@ -54,7 +64,10 @@ class LanguageModel:
         if self._compiled is None:
             read = execution.compile(self.module, entry="read", donate="caches", threads=self._threads)
             write = execution.compile(self.module, entry="write", donate=["made", "caches"], threads=self._threads)
-            self._compiled = read, write
+            # What a program gave it may write to; an array of NumPy it would copy first.
+            longer = execution.compile(parse(_LONGER.format(columns=self.config.kv_heads * self.config.head_size)), threads=1)
+            self._compiled = read, write, longer
+            execution.release_memory()
 
     # ---- Texts and tokens ---------------------------------------------------------------------------
 
@@ -65,6 +78,7 @@ class LanguageModel:
             if self.vocabulary is None:
                 raise ValueError("this model has no vocabulary: give tokens, not texts")
             self._tokenizer = self.vocabulary.tokenizer()
+            execution.release_memory()  # tables of tokens that it was made from
         return self._tokenizer
 
     def encode(self, text: str) -> list[int]:
@@ -176,7 +190,7 @@ class Generation:
             self._scores = np.zeros(self.model.config.vocabulary, "float32") if self._scores is None else self._scores
             self._run_write(len(tokens), tokens, 0.0, 1, 1.0)
             return
-        read, _ = self._executables()
+        read, _, _ = self._executables()
         for begin in range(0, len(tokens), _CHUNK):
             some = np.array(tokens[begin : begin + _CHUNK], "int32")
             at = np.arange(len(self.tokens), len(self.tokens) + len(some), dtype="int32")
@@ -218,7 +232,7 @@ class Generation:
 
     def _run_write(self, count: int, given: list[int], temperature: float, top_k: int, top_p: float) -> list[int]:
         """The tokens that the program adds: those given, then others that it draws."""
-        _, write = self._executables()
+        _, write, _ = self._executables()
         vocabulary = self.model.vocabulary
         stops = np.array(sorted(vocabulary.stops) if vocabulary is not None and vocabulary.stops else [-1], "int32")
         made, number, self._scores, self._key, self._caches = write(
@@ -267,7 +281,7 @@ class Generation:
                     damaged = damaged if damaged[0] else (tokens, whole.rstrip("\ufffd"))
         return damaged
 
-    def _executables(self) -> tuple[Executable, Executable]:
+    def _executables(self) -> tuple[Executable, Executable, Executable]:
         self.model.compile()
         assert self.model._compiled is not None
         return self.model._compiled
@@ -278,15 +292,27 @@ class Generation:
             raise ValueError(f"the text would have {positions} tokens; the model takes {context}")
         if positions <= self._capacity:
             return
-        capacity = min(-(-positions // _ROWS) * _ROWS, -(-context // _ROWS) * _ROWS)
+        # A text that grows token by token is not copied each time.
+        wanted = max(positions, self._capacity + self._capacity // 4)
+        capacity = -(-min(wanted, context) // _ROWS) * _ROWS
         columns = self.model.config.kv_heads * self.model.config.head_size
-
-        # What a program gave it may write to; an array of NumPy it would copy first.
-        longer = execution.compile(parse(_LONGER.format(columns=columns)), threads=1)
+        _, _, longer = self._executables()
         empty = np.zeros((0, columns), "float32")
         rows = np.zeros((capacity - self._capacity, columns), "float32")
-        old = self._caches or [(empty, empty)] * self.model.config.layers
-        self._caches = tuple((longer(keys, rows), longer(values, rows)) for keys, values in old)
+        # The old cache of a layer goes before the next layer has its new one.
+        old = list(self._caches or [(empty, empty)] * self.model.config.layers)
+        self._caches, self._capacity = None, 0
+        new = []
+        try:
+            while old:
+                keys, values = old.pop(0)
+                new.append((longer(keys, rows), longer(values, rows)))
+                if self.tokens and len(new) % _LAYERS == 0:
+                    execution.release_memory()  # old caches would be kept beside the new ones
+        except BaseException:
+            self.tokens, self._scores = [], None  # what was read is lost with the caches
+            raise
+        self._caches = tuple(new)
         self._slots = np.arange(capacity, dtype="int32")
         self._capacity = capacity
 
@@ -338,7 +364,7 @@ def _model_of(file: Any, place: pathlib.Path, threads: int) -> LanguageModel:
     try:
         config = file.config()
         whole, layers = file.weights(config)
-        return LanguageModel(config, whole, layers, file.vocabulary(), threads)
+        return LanguageModel(config, whole, layers, file.vocabulary(), threads, getattr(file, "forget_pages", lambda: None))
     except ValueError as error:
         if str(place) in str(error):
             raise

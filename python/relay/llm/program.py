@@ -9,7 +9,7 @@ nothing. Rows beyond the length hold finite numbers that nothing sees.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,13 @@ def type_of(weight: Any) -> str:
     return f"({', '.join(fields)},)" if len(fields) == 1 else f"({', '.join(fields)})"
 
 
-def arrays_of(weight: Any) -> Any:
-    """The arrays of weights, as the tuples of `type_of`."""
+def arrays_of(weight: Any, after: Callable[[], None] = lambda: None) -> Any:
+    """The arrays of weights, as the tuples of `type_of`. `after` is called when the arrays of a matrix are there."""
     if isinstance(weight, Matrix):
-        return weight.arrays
-    return weight if isinstance(weight, np.ndarray) else tuple(arrays_of(field) for field in weight)
+        arrays = weight.arrays
+        after()
+        return arrays
+    return weight if isinstance(weight, np.ndarray) else tuple(arrays_of(field, after) for field in weight)
 
 
 def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
                 result[name] = whole
                 for part in parts:
                     del result[part]
-    return result
+    return {name: weight.in_panels() if isinstance(weight, Matrix) else weight for name, weight in result.items()}
 
 
 def check_weights(config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> None:
@@ -92,11 +94,11 @@ class Program:
     def __init__(self, config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]):
         check_weights(config, whole, layers)
         self.config = config
-        self.whole = whole
+        self.whole = {name: weight.in_panels() if name == "output" else weight for name, weight in whole.items()}
         self.layers = [_joined(layer) for layer in layers]
         self.functions: dict[str, str] = {}
         self._known: dict[Any, str] = {}  # the functions of layers by what they depend on
-        self.weights = (tuple(whole.values()), tuple(tuple(layer.values()) for layer in self.layers))
+        self.weights = (tuple(self.whole.values()), tuple(tuple(layer.values()) for layer in self.layers))
         c = config
         cache = f"Tensor[(c, {c.kv_heads * c.head_size}), float32]"
         self.caches = f"({', '.join([f'({cache}, {cache})'] * c.layers)},)"
@@ -118,10 +120,7 @@ class Program:
         form, n, k = matrix.form, matrix.n, matrix.k
         one = rows == "1"
         name = f"{'row' if one else 'rows'}_{form.name.lower()}_{n}_{k}"
-        body = (form.row if one else form.matrix).replace("$N", str(n)).replace("$K", str(k)).replace("$B", str(k // form.block))
-        *lets, value = body.rstrip().rsplit("\n", 1)
-        value = f"reshape({value.strip()}, newshape=[1, {n}])" if one else f"nn.dense(%x, {value.strip()}, units=None)"
-        text = "\n".join([*lets, f"  {value}"])
+        text = form.product(n, k, one)
         self._define(
             name,
             f"def @{name}(%x: Tensor[({rows}, {k}), float32], %w: {matrix.type}) -> Tensor[({rows}, {n}), float32] {{\n{text}\n}}\n",
@@ -266,13 +265,14 @@ class Program:
         """From tokens to the rows that scores are made of."""
         c = self.config
         embedding = self.whole["embedding"]
-        parts = ", ".join(f'take({self._at("embedding")}.{i}, %tokens, axis=0, mode="fast")' for i in range(len(embedding.arrays)))
-        taken = Matrix(embedding.form, 0, embedding.k, embedding.arrays)
+        number = len(embedding.form.parts(0, embedding.k))
+        parts = ", ".join(f'take({self._at("embedding")}.{i}, %tokens, axis=0, mode="fast")' for i in range(number))
+        taken = Matrix(embedding.form, 0, embedding.k)
         name = f"unpack_{rows}"
         body = embedding.form.matrix.replace("$N", "-1").replace("$K", str(embedding.k)).replace("$B", str(embedding.k // embedding.form.block))
         row_type = taken.type.replace("Tensor[(0,", f"Tensor[({rows},")
         self._define(name, f"def @{name}(%w: {row_type}) -> Tensor[({rows}, {embedding.k}), float32] {{\n{body}\n}}\n")
-        trailing = "," if len(embedding.arrays) == 1 else ""
+        trailing = "," if number == 1 else ""
         lines = [f"  let %x0 = @{name}(({parts}{trailing}))" + (f" * {c.embedding_scale!r}f" if c.embedding_scale != 1 else "") + ";"]
         if c.positions == "table":
             lines.append(f"  let %x0 = %x0 + take({self._at('positions')}.0, %at, axis=0);")
