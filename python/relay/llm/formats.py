@@ -83,18 +83,26 @@ _CENTRED_MATRIX = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %
 # In panels, numbers of the same column of 32 rows lie side by side: a vector has one number of each row, so that neither its sums nor the
 # scales of its blocks need another vector. Numbers are wide before their halves are taken, which is one instruction less for each.
 PANEL = 32
-_HALVES_OF_PANELS = """  let %b = reshape(%x, newshape=[$B, 32]);
-  let %first = expand_dims(strided_slice(%b, begin=[0], end=[16], axes=[1]), axis=2);
-  let %second = expand_dims(strided_slice(%b, begin=[16], end=[32], axes=[1]), axis=2);
-"""
 _NIBBLES_OF_PANELS = """  let %pairs = cast(%w.0, dtype="int32");
   let %low = cast(bitwise_and(%pairs, 15), dtype="float32");
   let %high = cast(right_shift(%pairs, 4), dtype="float32");
 """
-_OFFSET_PANELS = """  let %sums = expand_dims(sum(%b, axis=[1]), axis=1);
-  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.2, dtype="float32") * %sums, axis=[1])"""
-_CENTRED_PANELS = """  let %sums = expand_dims(sum(%b, axis=[1]), axis=1) * -8f;
-  sum((%low * %first + %high * %second) * %scale, axis=[1, 2]) + sum(cast(%w.1, dtype="float32") * %sums, axis=[1])"""
+
+
+def _row_of_panels(scaled: str, offset: str) -> str:
+    """One row: the products of four columns and their neighbours in the other half of the block meet the scale together."""
+    lines, terms = ["  let %b = reshape(%x, newshape=[$B, 32]);", f"  let %sums = expand_dims(sum(%b, axis=[1]), axis=1){scaled};"], []
+    for i in range(0, 16, 4):
+        lines += [
+            f'  let %q{i} = cast(strided_slice(%w.0, begin=[{i}], end=[{i + 4}], axes=[2]), dtype="int32");',
+            f"  let %x{i} = expand_dims(strided_slice(%b, begin=[{i}], end=[{i + 4}], axes=[1]), axis=2);",
+            f"  let %y{i} = expand_dims(strided_slice(%b, begin=[{i + 16}], end=[{i + 20}], axes=[1]), axis=2);",
+        ]
+        terms.append(f'cast(bitwise_and(%q{i}, 15), dtype="float32") * %x{i} + cast(right_shift(%q{i}, 4), dtype="float32") * %y{i}')
+    product = f"sum(({' + '.join(terms)}) * {_wide('%w.1')}, axis=[1, 2])"
+    return "\n".join([*lines, f'  {product} + sum(cast({offset}, dtype="float32") * %sums, axis=[1])'])
+
+
 # Panels of a matrix: the extents are panels, columns, rows of a panel.
 _OFFSET_MATRICES = "  reshape(concatenate((%low * %scale + %offset, %high * %scale + %offset), axis=2), newshape=[-1, $K, $W])"
 _CENTRED_MATRICES = "  reshape(concatenate(((%low - 8f) * %scale, (%high - 8f) * %scale), axis=2), newshape=[-1, $K, $W])"
@@ -122,7 +130,7 @@ def _nibbles(name: str, offset: bool, scales: str = "float16") -> Format:
         name + "_panels",
         32,
         lambda n, k: [((n // PANEL, k // 32, 16, PANEL), "uint8")] + [((n // PANEL, k // 32, PANEL), scales)] * more,
-        _HALVES_OF_PANELS + _NIBBLES_OF_PANELS + plain[len(_HALVES + _NIBBLES) :] + (_OFFSET_PANELS if offset else _CENTRED_PANELS),
+        _row_of_panels("", "%w.2") if offset else _row_of_panels(" * -8f", "%w.1"),
         _NIBBLES_OF_PANELS + plain[len(_HALVES + _NIBBLES) :] + shifted + (_OFFSET_MATRICES if offset else _CENTRED_MATRICES),
         rows=rows,
     )
