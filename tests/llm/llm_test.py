@@ -87,13 +87,13 @@ def test_blocks_are_the_numbers_recorded(kind):
     np.testing.assert_allclose(product_of(matrix, x), numbers.astype("float64") @ x, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q4_K"])
+@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"])
 @pytest.mark.parametrize("one", [True, False])
 def test_panels_are_the_rows_side_by_side(kind, one):
     raw = np.array(RECORDED["blocks"][kind]["raw"], "uint8")
     rng = np.random.default_rng(0)
     rows = np.tile(raw, (96, 2))
-    rows[:, -10:] = rng.integers(0, 256, (96, 10))  # numbers, not scales
+    rows[:, 5:15] = rng.integers(0, 256, (96, 10))  # numbers, not scales
     matrix = from_gguf(kind, rows[:40]).joined(from_gguf(kind, rows[40:]))
     panels = matrix.in_panels()
     assert panels.form is not matrix.form and [part.shape[-1] for part in panels.arrays] == [32] * len(panels.arrays)
@@ -103,6 +103,33 @@ def test_panels_are_the_rows_side_by_side(kind, one):
     text = f"def @main(%x: Tensor[({leading}, {matrix.k}), float32], %w: {panels.type}) {{\n{panels.form.product(matrix.n, matrix.k, one)}\n}}"
     expected = x @ numbers_of(matrix).astype("float64").T
     np.testing.assert_allclose(relay.compile(relay.parse(text))(x, panels.arrays), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("tokens", [224, 200])  # of which one is whole panels
+def test_a_model_in_blocks_is_that_of_its_numbers(tokens, tmp_path):
+    fields = {**FIELDS, "tokenizer.ggml.tokens": [f"<{i}>" for i in range(tokens)]}
+    blocks, numbers = {}, {}
+    for name, (kind, shape, raw) in llama_tensors().items():
+        values = np.frombuffer(raw, "<f4").reshape(shape)
+        if shape[0] == models.VOCABULARY:
+            values = np.concatenate([values, values[: tokens - len(values)]])
+        if values.ndim == 1:
+            blocks[name] = numbers[name] = (kind, shape, raw)
+            continue
+        groups = values.reshape(len(values), -1, 32)
+        scales = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype("<f2")
+        rounded = np.round(groups / scales.astype("f4")).clip(-127, 127).astype("i1")
+        blocks[name] = ("Q8_0", values.shape, np.concatenate([scales.view("u1"), rounded.view("u1")], axis=2).tobytes())
+        numbers[name] = ("F32", values.shape, (rounded * scales.astype("f4")).astype("<f4").tobytes())
+    texts = []
+    for name, tensors in (("blocks", blocks), ("numbers", numbers)):
+        (tmp_path / name).write_bytes(models.gguf(fields, tensors))
+        texts.append(llm.load(tmp_path / name, threads=1).start())
+    for prompt in ([5], [199, 3], list(range(40))):
+        for text in texts:
+            text.read(prompt)
+        np.testing.assert_allclose(texts[0].scores, texts[1].scores, rtol=0, atol=1e-4 * np.abs(texts[1].scores).max())
+    assert texts[0].write(8) == texts[1].write(8)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

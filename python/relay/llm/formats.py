@@ -143,13 +143,34 @@ def _bytes(name: str, block: int, scales: str, offset: bool = False) -> Format:
     value = scaled + (f" + {_wide('%w.2')}" if offset else "")
     row = f"  let %b = reshape(%x, newshape=[$B, {block}]);\n  sum({scaled} * %b, axis=[1, 2])"
     row += ' + sum(cast(%w.2, dtype="float32") * sum(%b, axis=[1]), axis=[1])' if offset else ""
-    return Format(
+    rows = Format(
         name,
         block,
         lambda n, k: [((n, k // block, block), "int8")] + [((n, k // block), scales)] * more,
         row,
         f"  reshape({value}, newshape=[$N, $K])",
     )
+    panels = Format(
+        name + "_panels",
+        block,
+        lambda n, k: [((n // PANEL, k // block, block, PANEL), "int8")] + [((n // PANEL, k // block, PANEL), scales)] * more,
+        _bytes_row_of_panels(block, offset),
+        f"  reshape({value}, newshape=[-1, $K, $W])",
+        rows=rows,
+    )
+    return dataclasses.replace(rows, panels=panels)
+
+
+def _bytes_row_of_panels(block: int, offset: bool) -> str:
+    """One row: the products of four columns meet the scale together."""
+    lines, terms, quarter = [f"  let %b = reshape(%x, newshape=[$B, {block}]);"], [], block // 4
+    for i in range(0, block, quarter):
+        lines.append(f"  let %x{i} = expand_dims(strided_slice(%b, begin=[{i}], end=[{i + quarter}], axes=[1]), axis=2);")
+        terms.append(f'cast(strided_slice(%w.0, begin=[{i}], end=[{i + quarter}], axes=[2]), dtype="float32") * %x{i}')
+    product = f"sum(({' + '.join(terms)}) * {_wide('%w.1')}, axis=[1, 2])"
+    if offset:
+        product += ' + sum(cast(%w.2, dtype="float32") * expand_dims(sum(%b, axis=[1]), axis=1), axis=[1])'
+    return "\n".join([*lines, f"  {product}"])
 
 
 FORMATS = {

@@ -9,13 +9,14 @@ nothing. Rows beyond the length hold finite numbers that nothing sees.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .config import ACTIVATIONS, Config, UnsupportedModel
-from .formats import Matrix
+from .formats import PANEL, Matrix
 
 CHOICES = 128  # one of so many tokens, those of the highest scores, is drawn
 
@@ -94,7 +95,7 @@ class Program:
     def __init__(self, config: Config, whole: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]):
         check_weights(config, whole, layers)
         self.config = config
-        self.whole = {name: weight.in_panels() if name == "output" else weight for name, weight in whole.items()}
+        self.whole = {name: weight.in_panels() if name in ("embedding", "output") else weight for name, weight in whole.items()}
         self.layers = [_joined(layer) for layer in layers]
         self.functions: dict[str, str] = {}
         self._known: dict[Any, str] = {}  # the functions of layers by what they depend on
@@ -261,18 +262,34 @@ class Program:
     def _at(self, name: str) -> str:
         return f"%w.0.{list(self.whole).index(name)}"
 
+    def _rows_of_embedding(self, parts: list[tuple[tuple[int, ...], str]]) -> list[str]:
+        """Expressions for the parts of the rows of %tokens."""
+        place = self._at("embedding")
+        if self.whole["embedding"].form.rows is None:
+            return [f'take({place}.{i}, %tokens, axis=0, mode="fast")' for i in range(len(parts))]
+        found = []
+        for i, ((_, *extents), _) in enumerate(parts):
+            number = math.prod(extents)
+            # A row is one lane of a panel.
+            token = 'expand_dims(cast(%tokens, dtype="int64"), axis=1)'
+            begin = f"floor_divide({token}, {PANEL}i64) * {number * PANEL}i64 + floor_mod({token}, {PANEL}i64)"
+            index = f'{begin} + expand_dims(arange(0i64, {number}i64, 1i64, dtype="int64") * {PANEL}i64, axis=0)'
+            rows = f'take(reshape({place}.{i}, newshape=[-1]), {index}, axis=0, mode="fast")'
+            found.append(f"reshape({rows}, newshape=[-1, {', '.join(map(str, extents))}])")
+        return found
+
     def _forward(self, rows: str) -> str:
         """From tokens to the rows that scores are made of."""
         c = self.config
         embedding = self.whole["embedding"]
-        number = len(embedding.form.parts(0, embedding.k))
-        parts = ", ".join(f'take({self._at("embedding")}.{i}, %tokens, axis=0, mode="fast")' for i in range(number))
-        taken = Matrix(embedding.form, 0, embedding.k)
+        form = embedding.form.rows or embedding.form
+        taken = Matrix(form, 0, embedding.k)
+        parts = ", ".join(self._rows_of_embedding(form.parts(0, embedding.k)))
         name = f"unpack_{rows}"
-        body = embedding.form.matrix.replace("$N", "-1").replace("$K", str(embedding.k)).replace("$B", str(embedding.k // embedding.form.block))
+        body = form.matrix.replace("$N", "-1").replace("$K", str(embedding.k)).replace("$B", str(embedding.k // form.block))
         row_type = taken.type.replace("Tensor[(0,", f"Tensor[({rows},")
         self._define(name, f"def @{name}(%w: {row_type}) -> Tensor[({rows}, {embedding.k}), float32] {{\n{body}\n}}\n")
-        trailing = "," if number == 1 else ""
+        trailing = "," if len(form.parts(0, embedding.k)) == 1 else ""
         lines = [f"  let %x0 = @{name}(({parts}{trailing}))" + (f" * {c.embedding_scale!r}f" if c.embedding_scale != 1 else "") + ";"]
         if c.positions == "table":
             lines.append(f"  let %x0 = %x0 + take({self._at('positions')}.0, %at, axis=0);")
