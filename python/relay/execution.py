@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import threading
@@ -190,6 +189,8 @@ async def _run_async(
 
     Calls run on threads of their own, as many at a time as there are processors; `timeout` counts from where the run begins.
     """
+    import asyncio  # which takes as long to import as all of this package
+
     cancel = Cancel()
     future = asyncio.get_running_loop().run_in_executor(
         _pool.get(), lambda: self.run(arguments, entry=entry, timeout=timeout, cancel=cancel)

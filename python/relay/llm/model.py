@@ -8,6 +8,7 @@ import operator
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,18 @@ class LanguageModel:
         self.vocabulary = vocabulary
         self.text = program.text()
         self.module = parse(self.text, "language_model.rly")
-        self.weights = arrays_of(program.weights, forget)
+        # Weights are taken apart while the program is compiled.
+        maker = ThreadPoolExecutor(1, "relay-weights")
+        self._weights = maker.submit(arrays_of, program.weights, forget)
+        maker.shutdown(wait=False)
         self._threads = threads
         self._compiled: tuple[Executable, Executable, Executable] | None = None
         self._tokenizer: Any = None
+
+    @property
+    def weights(self) -> Any:
+        """The arrays that both functions take as their last argument: tuples of tuples."""
+        return self._weights.result()
 
     def compile(self) -> None:
         """Compiles the program; later calls do nothing."""
@@ -67,6 +76,7 @@ class LanguageModel:
             # What a program gave it may write to; an array of NumPy it would copy first.
             longer = execution.compile(parse(_LONGER.format(columns=self.config.kv_heads * self.config.head_size)), threads=1)
             self._compiled = read, write, longer
+            self._weights.result()
             execution.release_memory()
 
     # ---- Texts and tokens ---------------------------------------------------------------------------
