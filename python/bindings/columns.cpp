@@ -2,7 +2,12 @@
 #include <bindings/bindings.h>
 #include <bindings/callbacks.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
@@ -17,6 +22,7 @@
 #include <relay/transform/convert_layout.h>
 #include <relay/transform/declared_fusion.h>
 #include <relay/transform/fake_quantization.h>
+#include <relay/transform/op_calls.h>
 
 namespace relay::python {
 
@@ -294,6 +300,25 @@ void bind_columns(nb::module_& m) {
       },
       nb::arg("op"), nb::arg("function").none(),
       "What ToMixedPrecision asks for an operator first; None takes it away.");
+  m.def(
+      "precision_rule",
+      [](const ExprRef& expr) -> std::optional<std::string> {
+        const auto* call = expr->as<Call>();
+        if (call == nullptr || called_op(call) == nullptr)
+          throw nb::type_error("precision_rule asks about a call of an operator");
+        std::vector<TypeRef> types;
+        for (const ExprRef& arg : call->args()) types.push_back(TypeRef(arg->type()));
+        const auto unknown = [](const TypeRef& type) { return type == nullptr; };
+        if (call->type() == nullptr || std::any_of(types.begin(), types.end(), unknown))
+          throw nb::value_error(
+              "precision_rule asks about a call with types, which it has none of");
+        std::optional<PrecisionRule> rule = precision_rule(
+            OpCall(called_op(call), call->attrs(), std::move(types), TypeRef(call->type())));
+        if (!rule) return std::nullopt;
+        return std::string(word_text(*rule));
+      },
+      nb::arg("call"),
+      "The rule of a typed call in mixed precision: always, follows or never; None for none.");
   m.def("fake_quantised_operators", [](const Module& module) {
     Module typed = module;
     return without_lock([&] {

@@ -370,11 +370,13 @@ void bind_execution(nb::module_& m) {
               row["seconds"] = static_cast<double>(measured.nanoseconds) * 1e-9;
               row["flops"] = measured.flops;
               row["bytes"] = measured.bytes;
+              row["source"] = self.executable().kernels[i].source;
               kernels.append(row);
             }
             return kernels;
           },
-          "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes.")
+          "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, and its "
+          "text.")
       .def(
           "save",
           [](const Program& self, nb::handle path) {

@@ -72,6 +72,13 @@ def _getitem(self: NDArray, index: Any) -> Any:
     return array(self.numpy()[index])
 
 
+def _shared(self: NDArray) -> Any:
+    """The array for other packages, through DLPack."""
+    from ..runtime.ndarray import Shared
+
+    return Shared(self)
+
+
 def _copyfrom(self: NDArray, source_array: Any) -> NDArray:
     """Replaces the content by that of an array of the same shape."""
     source = np.asarray(source_array)
@@ -444,7 +451,7 @@ def install() -> None:
         setattr(NDArray, name, member)
     for name, method in {"__iter__": _value_iter, "__getitem__": _value_getitem, "__len__": _value_len}.items():
         setattr(Value, name, method)
-    setattr(NDArray, "to_dlpack", lambda self: self.__dlpack__())
+    setattr(NDArray, "to_dlpack", _shared)
     setattr(_relay.Var, "vid", property(lambda self: self))
     setattr(_relay.transform.PassInfo, "__str__", _pass_facts)
     setattr(_relay.transform.PassInfo, "traceable", property(lambda self: False))

@@ -17,6 +17,7 @@ from .._ffi.runtime_ctypes import DataType
 from ..ir.diagnostics import rendered
 from ..ir.module import from_expr as module_of
 from ..runtime.module import Module
+from ..runtime.threads import configured
 from ..target import Target
 from .backend.graph_json import Graph
 from .backend.graph_nodes import Nodes
@@ -47,7 +48,8 @@ def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None,
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
     with rendered(mod):
-        return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry)
+        return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry,
+                              threads=configured())  # fmt: skip
 
 
 # Code generators that TVM has. A program that names one is compiled as any other where no script registers it.

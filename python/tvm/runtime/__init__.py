@@ -16,6 +16,7 @@ from .object import Object, ObjectGeneric
 from .packed_func import PackedFunc
 from .params import load_param_dict, load_param_dict_from_file, save_param_dict, save_param_dict_to_file
 from . import vm
+from .threads import num_threads
 
 __all__ = [
     "ADT", "BenchmarkResult", "Device", "Module", "NDArray", "Object", "ObjectGeneric", "PackedFunc", "ShapeTuple", "String", "array", "const",
@@ -55,13 +56,6 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
 def scalar(value: Any, dtype: str = "int32") -> Any:
     """A number with a dtype."""
     return const(value, dtype)
-
-
-def num_threads() -> int:
-    """How many threads a program uses at most."""
-    import os
-
-    return int(os.environ.get("TVM_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
 context = device  # its name before TVM 0.8

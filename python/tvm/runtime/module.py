@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import relay as _relay
 
+from .threads import configured
+
 if TYPE_CHECKING:
     from ..relay.build_module import Weights
 
@@ -174,7 +176,7 @@ class Module:
 
 def load_module(path: Any, fmt: str = "") -> Module:
     """A program that was written by `export_library`. Its machine code runs: load only what you would run."""
-    return Module(_relay.load(os.fspath(path)))
+    return Module(_relay.load(os.fspath(path), threads=configured()))
 
 
 def enabled(target: str) -> bool:

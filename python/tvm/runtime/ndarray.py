@@ -167,9 +167,41 @@ def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Device = D
     return OwnArray(np.zeros(shape, dtype=str(dtype)))
 
 
+class Shared:
+    """An array for other packages, through DLPack: their arrays, and those of `from_dlpack`, have the same memory."""
+
+    def __init__(self, array: NDArray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        found: tuple[int, int] = self.array.__dlpack_device__()
+        return found
+
+
+class _Writable:
+    """Memory as NumPy asks for it, with what keeps it."""
+
+    def __init__(self, keeper: Any, seen: np.ndarray[Any, Any]) -> None:
+        self.keeper = keeper
+        self.__array_interface__ = {**seen.__array_interface__, "data": (seen.__array_interface__["data"][0], False)}
+
+
 def from_dlpack(dltensor: Any) -> NDArray:
-    """An array of the same memory as one of another package, through DLPack."""
-    return NDArray(dltensor)
+    """An array of the same memory as one of another package, through DLPack. It may be written, but for arrays that a program gave."""
+    given = dltensor.array if isinstance(dltensor, Shared) else dltensor
+    if isinstance(given, NDArray):
+        memory = getattr(given, "_memory", None)
+        return NDArray(given) if memory is None else OwnArray(memory)
+    if isinstance(given, np.ndarray):
+        return OwnArray(given) if given.flags.writeable else NDArray(given)
+    made = NDArray(given)
+    seen = np.asarray(made)
+    if seen.dtype.kind not in "biuf" or made.dtype == "bfloat16":
+        return made
+    return OwnArray(np.asarray(_Writable(made, seen)))
 
 
 def numpyasarray(np_data: np.ndarray[Any, Any]) -> NDArray:

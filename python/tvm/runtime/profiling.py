@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -57,13 +58,13 @@ class Ratio(float):
 make_objects(Count, Duration, Percent, Ratio)
 
 # The word that TVM's documents have for the figures of a class.
-_WORDS: dict[type, str] = {Count: "count", Duration: "microseconds", Percent: "percent", Ratio: "ratio"}
+_WORDS: dict[type, str] = {Count: "count", Duration: "microseconds", Percent: "percent", Ratio: "ratio", str: "string"}
 
 
 def _document(value: Any) -> Any:
     """A figure as TVM's documents have it, with the word of its class."""
     word = _WORDS.get(type(value))
-    return value if word is None else {word: int(value) if isinstance(value, int) else float(value)}
+    return value if word is None else {word: value if isinstance(value, str) else int(value) if isinstance(value, int) else float(value)}
 
 
 def _figure(value: Any) -> Any:
@@ -84,6 +85,15 @@ def _hash_of(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(f"{row['name']} {row['flops']} {row['bytes']}".encode()).hexdigest()[:16]
 
 
+_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), (\w+)\]")
+
+
+def _shapes_of(source: str) -> str:
+    """The tensors that a kernel's text says it gets and gives, as TVM writes them: ``float32[2, 3], int32[]``. Extents of a run are question marks."""
+    found = _TENSOR.findall(source.split("{")[0])
+    return ", ".join(f"{dtype}[{', '.join(each.strip() for each in extents.split(',') if each.strip())}]" for extents, dtype in found)
+
+
 class Report:
     """The kernels of a run, with times: `calls` has a dictionary of each."""
 
@@ -98,7 +108,7 @@ class Report:
         whole = max(seconds, 1e-12)
         calls = [
             {"Name": _PREFIX + row["name"], "Hash": _hash_of(row), "Count": Count(row["calls"]), "Duration (us)": Duration(row["seconds"] * 1e6),
-             "Percent": Percent(100 * row["seconds"] / whole), "Device": "cpu0",
+             "Percent": Percent(100 * row["seconds"] / whole), "Device": "cpu0", "Argument Shapes": _shapes_of(row["source"]),
              "FLOPs": Count(row["flops"]), "Bytes": Count(row["bytes"])}
             for row in rows
         ]  # fmt: skip
@@ -116,7 +126,8 @@ class Report:
         """Everything as a JSON document, which `from_json` reads."""
         return json.dumps({
             "calls": [_each(call, _document) for call in self.calls],
-            "device_metrics": {device: _each(metrics, _document) for device, metrics in self.device_metrics.items()}, "configuration": self.configuration,
+            "device_metrics": {device: _each(metrics, _document) for device, metrics in self.device_metrics.items()},
+            "configuration": _each(self.configuration, _document),
         })  # fmt: skip
 
     @classmethod
@@ -124,7 +135,8 @@ class Report:
         """The report whose text `json` gave."""
         found = json.loads(s)
         calls = [_each(call, _figure) for call in found["calls"]]
-        return cls(calls, {device: _each(metrics, _figure) for device, metrics in found["device_metrics"].items()}, found.get("configuration"))
+        return cls(calls, {device: _each(metrics, _figure) for device, metrics in found["device_metrics"].items()},
+                   _each(found.get("configuration") or {}, _figure))  # fmt: skip
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """The calls as lines of text: the slowest first, and a line of sums, and one for each device with the time of the whole run.

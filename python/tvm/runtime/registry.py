@@ -50,13 +50,35 @@ def _external_compiler(name: str) -> str | None:
     return compiler if prefix == "relay.ext" else None
 
 
+def _own(name: str) -> Any:
+    """A function of this package that TVM's scripts reach by name; None for other names."""
+    from .. import relay, runtime
+    from ..contrib import graph_executor
+    from . import threads
+
+    def create(graph: Any, lib: Any, *devices: int) -> Any:
+        return graph_executor.create(graph, lib, [runtime.device(*devices[at : at + 2]) for at in range(0, len(devices), 2)]).module
+
+    own = {
+        "runtime.config_threadpool": threads.config_threadpool, "runtime.NumThreads": threads.num_threads, "runtime.ModuleLoadFromFile": runtime.load_module,
+        "runtime.RuntimeEnabled": runtime.enabled, "runtime.SaveParams": runtime.save_param_dict, "runtime.LoadParams": runtime.load_param_dict,
+        "tvm.graph_executor.create": create, "tvm.graph_runtime.create": create,
+    }  # fmt: skip
+    prefix, _, last = name.rpartition(".")
+    return getattr(relay.transform, last, None) if prefix == "relay._transform" else own.get(name)
+
+
 def get_global_func(name: str, allow_missing: bool = False) -> Any:
-    """The function that a script registered. The compiler's own functions are not reached by name.
+    """The function that a script registered, or one of the few of this package that scripts reach by TVM's names (`runtime.config_threadpool`,
+    `runtime.ModuleLoadFromFile`, passes as `relay._transform.NAME`). Others of the compiler are not reached by name.
 
     Raises ValueError if there is none; with `allow_missing`, gives None.
     """
     if name in _functions:
         return _functions[name]
+    own = _own(name) if "." in name else None
+    if own is not None:
+        return own
     if allow_missing:
         return None
     raise ValueError(f"cannot find a global function {name}: only functions of register_func are found by name")

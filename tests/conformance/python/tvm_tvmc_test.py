@@ -79,7 +79,7 @@ def test_changes_of_a_model():
         transform.convert_to_mixed_precision(mod, ["nn.none"])
     with pytest.raises(AttributeError, match="there is no operator nn.none"):
         transform.MixedPrecision(["nn.dense", "nn.none"]).__enter__()
-    assert relay.op.get("nn.dense").get_attr("FTVMMixedPrecisionConversionType") is None
+    assert relay.op.get("nn.dense").get_attr("FTVMMixedPrecisionConversionType").__name__ == "nn_dense_precision"
     x, w = relay.var("x", shape=(1, 2, 8, 8)), relay.var("w", shape=(3, 2, 3, 3))
     conv = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.conv2d(x, w)))
     assert 'data_layout="NHWC"' in transform.apply_graph_transforms(conv, {"desired_layout": "NHWC", "desired_layout_ops": ["nn.conv2d"]}).astext()

@@ -98,6 +98,24 @@ def _rule_of(op: Op) -> Any:
     return rule
 
 
+_CATEGORIES = {"always": 0, "follows": 1, "never": 2}
+
+
+def _precision_of(op: Op) -> Any:
+    """What ToMixedPrecision knows of an operator, as a function of a call and the narrow dtype: the category, and the dtypes of sums and of the
+    result."""
+
+    def rule(call: Any, mixed_precision_type: str) -> list[Any]:
+        word = _core.precision_rule(_typed_call(call, "category"))
+        category = _CATEGORIES["never" if word is None else word]
+        wide = "float32" if category == 2 else str(mixed_precision_type)
+        return [category, "float32" if category == 0 else wide, wide]
+
+    rule.__name__ = rule.__qualname__ = f"{op.name.replace('.', '_')}_precision"
+    rule.__doc__ = f"The category of a call of {op.name} in mixed precision, and the dtypes of sums and of the result."
+    return rule
+
+
 def _strategy_of(op: Op) -> Any:
     """The strategy of an operator of the library, which has one implementation: how the compiler computes it. None for one of a script."""
     if is_staged(op.name):
@@ -117,10 +135,10 @@ def _strategy_of(op: Op) -> Any:
     return strategy
 
 
-def _typed_call(call: Any) -> Any:
+def _typed_call(call: Any, what: str = "gradient") -> Any:
     """The call with types. Raises RelayError where they leave a rank or a dtype open: which sums a gradient has depends on them."""
     if not isinstance(call, Call):
-        raise TypeError(f"a gradient is that of a call, not of {type(call).__name__}")
+        raise TypeError(f"a {what} is that of a call, not of {type(call).__name__}")
     try:
         call.checked_type
     except (ValueError, AttributeError, RelayError):
@@ -131,7 +149,7 @@ def _typed_call(call: Any) -> Any:
         types = []
     if not types or any(_is_open(one) for one in types):
         name = call.op.name if isinstance(call.op, Op) else "a call"
-        told = f"the gradient of {name} needs inputs of known rank and dtype: annotate the parameters, or infer types of a program that calls it"
+        told = f"the {what} of {name} needs inputs of known rank and dtype: annotate the parameters, or infer types of a program that calls it"
         raise RelayError.of([relay.Diagnostic(told, call.span)])
     return call
 
@@ -180,6 +198,6 @@ def install() -> None:
     """Makes what is attached take effect."""
     takes_effect.update(FTVMCompute=set_compute, FTVMStrategy=set_strategy)
     takes_effect.update(TOpIsStateful=_set_stateful, TOpPattern=_set_pattern, FPrimalGradient=_set_gradient)
-    known_facts.update(FPrimalGradient=_rule_of, FTVMStrategy=_strategy_of)
+    known_facts.update(FPrimalGradient=_rule_of, FTVMStrategy=_strategy_of, FTVMMixedPrecisionConversionType=_precision_of)
     takes_effect.update(FTVMMixedPrecisionConversionType=_set_precision)
     takes_effect.update(FTVMFakeQuantizationToInteger=_attach_form(False), FTVMOptionalFakeQuantizationToInteger=_attach_form(True))

@@ -17,11 +17,11 @@ from ..prelude import Prelude
 from . import dcgan, densenet, dqn, inception_v3, init, layers, lstm, mlp, mobilenet, resnet, resnet_3d, squeezenet, synthetic, temp_op_attr, vgg
 from .config import ctx_list
 from .init import create_workload
-from .nat import count, make_nat_expr, make_nat_value
+from .nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 from .py_converter import run_as_python
 
 __all__ = ["OpCounter", "Prelude", "check_grad", "count", "count_ops", "create_workload", "ctx_list", "dcgan", "densenet", "dqn", "enabled_targets", "gradient", "inception_v3", "init", "layers", "lstm",
-           "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "resnet_3d", "run_as_python", "run_infer_type", "run_opt_pass", "squeezenet",
+           "add_nat_definitions", "make_nat_expr", "make_nat_value", "mlp", "mobilenet", "rand", "resnet", "resnet_3d", "run_as_python", "run_infer_type", "run_opt_pass", "squeezenet",
            "synthetic", "temp_op_attr", "vgg"]  # fmt: skip
 
 

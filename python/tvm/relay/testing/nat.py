@@ -15,6 +15,11 @@ def _ctors(prelude: Prelude) -> tuple[Any, Any]:
     return zero, succ
 
 
+def add_nat_definitions(prelude: Prelude) -> None:
+    """Adds the type and the functions of natural numbers to a module: the name before TVM 0.7 of ``prelude.mod.import_from_std("nat.rly")``."""
+    prelude.mod.import_from_std("nat.rly")
+
+
 def count(prelude: Prelude, n: ConstructorValue) -> int:
     """The number that a value stands for. Raises TypeError for a value of another type."""
     zero, succ = _ctors(prelude)
