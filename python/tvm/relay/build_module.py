@@ -101,7 +101,8 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
 class Weights:
     """Values of parameters that `build` made constants, and programs in which some of them are inputs again."""
 
-    def __init__(self, mod: IRModule, target: Any, params: Mapping[Any, Any]) -> None:
+    def __init__(self, mod: IRModule, target: Any, params: Mapping[Any, Any], name: str) -> None:
+        self._name = name
         self._mod, self._target, self._context = mod, target, _passes.PassContext.current()
         self._graph: Graph | None = None
         self.values = {key.name_hint if isinstance(key, _relay.Var) else str(key): _relay.const(value).data for key, value in params.items()}
@@ -120,10 +121,11 @@ class Weights:
         """The graph of the program as it was built, or of one in which some values are inputs."""
         if opened:
             with self._context:
-                return Graph(optimize(self._mod, self._target, {name: value for name, value in self.values.items() if name not in opened})[0])
+                return Graph(optimize(self._mod, self._target, {name: value for name, value in self.values.items() if name not in opened})[0],
+                             name=self._name)  # fmt: skip
         if self._graph is None:
             with self._context:
-                self._graph = Graph(optimize(self._mod, self._target, self.values)[0])
+                self._graph = Graph(optimize(self._mod, self._target, self.values)[0], name=self._name)
         return self._graph
 
     def nodes(self, opened: Collection[str] = ()) -> Nodes:
@@ -192,7 +194,7 @@ class FactoryModule(Module):
         self.target = target
         self.libmod_name = self.name = name
         # Settled as the program was: it is compiled again where a weight is set, and then no context is in force.
-        self.weights = Weights(settled(mod), target, params)
+        self.weights = Weights(settled(mod), target, params, name)
 
     def __getitem__(self, name: str) -> Any:
         own = {"get_graph_json": self.get_graph_json, "get_graph_params": self.get_params}

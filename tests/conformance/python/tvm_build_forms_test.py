@@ -35,6 +35,7 @@ def test_a_program_has_the_name_that_it_was_built_with(tmp_path):
             np.testing.assert_allclose(output(graph_executor.GraphModule(made[name](tvm.cpu()))), np.maximum(X @ W.T, 0))
         with pytest.raises(AttributeError, match="the module has no function other; it has main"):
             made["other"]
+    assert [node["name"] for node in json.loads(lib.get_graph_json())["nodes"] if node["op"] == "tvm_op"] == ["tvmgen_net_fused_nn_dense_nn_relu"]
     loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
     assert json.loads(loaded["get_graph_json"]()) == json.loads(lib.get_graph_json()) and loaded["get_graph_params"]() == {}
     loaded.export_library(str(tmp_path / "again.so"))

@@ -10,12 +10,12 @@ import relay as _relay
 from relay import Call, Constant, Expr, Function, IRModule, Let, Op, TensorType, Tuple, TupleGetItem, TupleType
 from relay import transform as _passes
 
+from .name_transforms import sanitize_name
 from .storage import storage_of
 
 __all__ = ["Graph"]
 
 _LONGEST_NAME = 80
-_PREFIX = "tvmgen_default_"
 Entry = tuple[int, int]  # a node and one of its results
 
 
@@ -24,9 +24,11 @@ class _NoGraphError(Exception):
 
 
 class Graph:
-    """The nodes of `main` after its operators were put into kernels. `exprs` has the expression of each node."""
+    """The nodes of `main` after its operators were put into kernels. `exprs` has the expression of each node; names of kernels have the program's
+    `name` in them."""
 
-    def __init__(self, mod: IRModule, fuse: bool = True) -> None:
+    def __init__(self, mod: IRModule, fuse: bool = True, name: str = "default") -> None:
+        self._prefix = f"tvmgen_{sanitize_name(name)}_"
         self.mod = _passes.Sequential([_passes.InferType(), _passes.FuseOps(), _passes.InferType()] if fuse else [_passes.InferType()])(mod)
         self.main: Function = self.mod["main"]
         # True for a program that is one node.
@@ -75,7 +77,7 @@ class Graph:
         """The whole program as one node."""
         self._clear()
         inputs = [entry for param in self.main.params for entry in self._add("null", param.name_hint, param, [], _tensors_of)]
-        self.heads = self._add("tvm_op", _PREFIX + "main", self.main.body, inputs, _tensors_of)
+        self.heads = self._add("tvm_op", self._prefix + "main", self.main.body, inputs, _tensors_of)
 
     def _entries(self, expr: Expr, entries: dict[Any, list[Entry]]) -> list[Entry]:
         if isinstance(expr, Constant):
@@ -89,7 +91,7 @@ class Graph:
             first = sum(_count(field) for field in list(kind.fields)[: expr.index])
             return entries[expr.tuple_value][first : first + _count(expr.checked_type)]
         assert isinstance(expr, Call)
-        return self._add("tvm_op", _kernel_name(expr.op), expr, [entry for arg in expr.args for entry in entries[arg]])
+        return self._add("tvm_op", _kernel_name(expr.op, self._prefix), expr, [entry for arg in expr.args for entry in entries[arg]])
 
     def _add(self, op: str, name: str, expr: Expr, inputs: list[Entry], tensors: Any = None) -> list[Entry]:
         types = (tensors or _tensors)(expr.checked_type)
@@ -166,9 +168,9 @@ def _operands(expr: Expr) -> list[Expr]:
     raise _NoGraphError
 
 
-def _kernel_name(callee: Expr) -> str:
+def _kernel_name(callee: Expr, prefix: str) -> str:
     if isinstance(callee, Op):
-        return _PREFIX + callee.name.replace(".", "_")
+        return prefix + callee.name.replace(".", "_")
     assert isinstance(callee, Function)
     names: list[str] = []
 
@@ -177,7 +179,7 @@ def _kernel_name(callee: Expr) -> str:
             names.append(expr.op.name.replace(".", "_"))
 
     _relay.analysis.post_order_visit(callee.body, note)
-    name = _PREFIX + "fused_" + "_".join(names)
+    name = prefix + "fused_" + "_".join(names)
     if len(name) > _LONGEST_NAME:
         name = name[:_LONGEST_NAME] + "_" + hashlib.sha256(name.encode()).hexdigest()[:16] + "_"
     return name
