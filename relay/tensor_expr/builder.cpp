@@ -1,6 +1,9 @@
 #include <relay/tensor_expr/builder.h>
 
+#include <algorithm>
+
 #include <relay/support/error.h>
+#include <relay/tensor_expr/rewrite.h>
 
 namespace relay::te {
 namespace {
@@ -139,12 +142,42 @@ std::vector<Axis> Builder::axes_of(Dims extents) {
   return axes;
 }
 
+namespace {
+
+/// True for {extent} == 1.
+bool asks_if_one(const ScalarNode& node, Dim extent) {
+  return node.kind == ScalarKind::kBinary && node.binary == BinaryOp::kEq &&
+         node.args[0]->kind == ScalarKind::kFromDim && node.args[0]->dim == extent &&
+         node.args[1]->kind == ScalarKind::kConst && node.args[1]->value.i == 1;
+}
+
+/// Values without the question of `broadcast` about the extent of an axis that the tensor has,
+/// too: the only index below 1 is 0. What reads a tensor at the point alone then says so.
+void drop_questions(const std::vector<Axis>& axes, std::vector<ScalarRef>& values) {
+  if (std::all_of(axes.begin(), axes.end(), [](const Axis& a) { return a.extent.is_int(); }))
+    return;
+  ScalarRewriter rewrite(
+      [&](const ScalarRef& node, const std::vector<ScalarRef>& args) -> ScalarRef {
+        if (node->kind != ScalarKind::kSelect || args[2]->kind != ScalarKind::kIndex ||
+            args[1]->kind != ScalarKind::kConst || args[1]->value.i != 0)
+          return {};
+        for (const Axis& axis : axes) {
+          if (axis.id == args[2]->axis && asks_if_one(*args[0], axis.extent)) return args[2];
+        }
+        return {};
+      });
+  values = rewrite(values);
+}
+
+}  // namespace
+
 std::vector<Tensor> Builder::map_n(Dims dims,
                                    const std::function<std::vector<Scalar>(Indices)>& body) {
   Map map;
   map.axes = axes_of(dims);
   std::vector<Scalar> index = indices_of(map.axes);
   map.values = refs_of(body(index));
+  drop_questions(map.axes, map.values);
   Stage stage;
   for (const ScalarRef& value : map.values) {
     stage.outputs.push_back({{dims.begin(), dims.end()}, value->dtype});
