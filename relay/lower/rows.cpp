@@ -236,16 +236,49 @@ std::optional<size_t> neighbour_axis(const Space& space, size_t along, int64_t s
   return std::nullopt;
 }
 
+/// The axis of the rows along which results lie side by side, if those that lanes along the best
+/// axis for the loads would store lie pages apart: each would take a line of the cache of its own,
+/// most of which fall on few sets, and which is gone before its other elements are stored.
+std::optional<size_t> store_axis(const Space& space, size_t along, int64_t lanes) {
+  constexpr int64_t kPage = 4096;  // bytes
+  const std::vector<Axis>& rows = space.group.rows;
+  if (space.has_folds()) return std::nullopt;
+  std::optional<size_t> beside;
+  for (const Access& access : space.accesses) {
+    if (access.load != nullptr) continue;
+    const std::optional<Dim> apart = space.stride(access, rows[along].id);
+    if (!apart || !apart->is_int() ||
+        std::abs(apart->as_int()) * static_cast<int64_t>(access.dtype.size()) < kPage)
+      return std::nullopt;
+    std::optional<size_t> here;
+    for (size_t a = 0; a < rows.size(); ++a) {
+      const std::optional<Dim> stride = space.stride(access, rows[a].id);
+      if (stride && stride->is_int(1)) here = a;
+    }
+    if (!here || (beside && beside != here)) return std::nullopt;
+    beside = here;
+  }
+  if (!beside || (rows[*beside].extent.is_int() && rows[*beside].extent.as_int() * 2 < lanes))
+    return std::nullopt;
+  return beside;
+}
+
 /// The loops over rows; the innermost one is that of the lanes, if they run along the rows.
 class RowLoops {
  public:
   RowLoops(Draft& draft, const Space& space, std::optional<size_t> along,
            const LowerOptions& options) {
     std::vector<Axis> outer;
+    const std::optional<size_t> beside =
+        along ? store_axis(space, *along, lanes_of(space, options)) : std::nullopt;
+    if (beside) {
+      tile(draft, space, *beside, *along, true);
+      return;
+    }
     const std::optional<size_t> near =
         along ? neighbour_axis(space, *along, options.processor.second_bytes) : std::nullopt;
     if (near) {
-      tile(draft, space, *along, *near);
+      tile(draft, space, *near, *along, false);
       return;
     }
     for (size_t a = 0; a < space.group.rows.size(); ++a) {
@@ -285,21 +318,24 @@ class RowLoops {
   }
 
  private:
-  /// A few lines along `near` for each turn of the loops around.
-  void tile(Draft& draft, const Space& space, size_t along, size_t near) {
+  /// A few lines along `near` for each turn of the loops around; lanes across these lines, or along
+  /// each.
+  void tile(Draft& draft, const Space& space, size_t near, size_t along, bool across) {
     constexpr int64_t kLines = 16;
     const std::vector<Axis>& rows = space.group.rows;
     std::vector<Axis> outer;
     for (size_t a = 0; a < rows.size(); ++a)
       if (a != along && a != near) outer.push_back(rows[a]);
     const Axis tiles = draft.new_axis(ceil_div(rows[near].extent, Dim(kLines)));
-    outer.insert(outer.end() - 1, tiles);
+    outer.insert(outer.end() - (outer.empty() ? 0 : 1), tiles);
     loops_.emplace(draft, outer, space.work() * guess(rows[along].extent) * kLines);
-    lanes_ = loop(LoopKind::kVector, rows[along]);
-    near_ = loop(LoopKind::kSerial, rows[near]);
+    For lines = loop(across ? LoopKind::kVector : LoopKind::kSerial, rows[near]);
+    For line = loop(across ? LoopKind::kSerial : LoopKind::kVector, rows[along]);
     const Scalar begin = Scalar(loops_->name(tiles)) * kLines;
-    near_->begin = begin.ref();
-    near_->end = te::min(begin + kLines, te::from_dim(rows[near].extent)).ref();
+    lines.begin = begin.ref();
+    lines.end = te::min(begin + kLines, te::from_dim(rows[near].extent)).ref();
+    lanes_ = across ? std::move(lines) : std::move(line);
+    near_ = across ? std::move(line) : std::move(lines);
   }
 
   std::optional<OuterLoops> loops_;
