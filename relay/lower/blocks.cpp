@@ -238,7 +238,7 @@ class Chains {
     // A block's part of them stays in the second cache.
     const int64_t room = processor_.second_bytes / 2;
     if (!bytes.is_int()) {
-      const Dim open = open_size(bytes, room, together);
+      const Dim open = shared_by_workers(open_size(bytes, room, together), rows, others);
       chain.size = min(rows, open);
       chain.count = ceil_div(rows, open);
       return true;
@@ -259,6 +259,12 @@ class Chains {
     chain.size = min(rows, Dim(size));
     chain.count = ceil_div(rows, Dim(size));
     return true;
+  }
+
+  // So few indices that there are blocks for several workers, if there are rows for them.
+  static Dim shared_by_workers(Dim size, Dim rows, Dim others) {
+    constexpr int64_t kLeastBlocks = 8;
+    return min(size, max(Dim(1), ceil_div(rows * others, Dim(kLeastBlocks))));
   }
 
   // The indices of a block whose columns a run decides: as many as leave the tensors between the
