@@ -441,7 +441,7 @@ void bind_execution(nb::module_& m) {
           "notes", [](const Program& self) { return self.executable().notes; },
           "What makers of the program wrote about it, text by name; files keep it.")
       .def(
-          "_with_notes",
+          "with_notes",
           [](const Program& self, std::map<std::string, std::string> notes) {
             auto noted = std::make_shared<vm::Executable>(self.executable());
             noted->notes = std::move(notes);

@@ -122,7 +122,8 @@ def _reduced_class(value: type) -> Any:
     if token is None:
         token = _tokens[value] = uuid.uuid4().hex
         _classes[token] = value
-    slots = {value.__slots__} if isinstance(vars(value).get("__slots__"), str) else set(vars(value).get("__slots__", ()))
+    given = vars(value).get("__slots__", ())
+    slots = {given} if isinstance(given, str) else set(given)
     members = {name: member for name, member in vars(value).items() if name not in _OF_OBJECTS and name not in slots}
     made = (token, type(value), value.__name__, value.__bases__, value.__module__, value.__qualname__, members.pop("__slots__", None))
     return _class, made, members, None, None, _fill_class

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import enum
+import functools
 import os
 import select
 import signal
@@ -201,7 +202,7 @@ class PopenPoolExecutor:
             raise TypeError("initializer must be callable for PopenPoolExecutor")
         self._threads = concurrent.futures.ThreadPoolExecutor(max_workers if max_workers is not None else os.cpu_count())
         self._timeout = timeout
-        self._make = lambda: PopenWorker(initializer, initargs, maximum_process_uses, stdout, stderr)
+        self._make: Callable[[], PopenWorker] = functools.partial(PopenWorker, initializer, initargs, maximum_process_uses, stdout, stderr)
         self._workers: dict[int, PopenWorker] = {}
         self._lock = threading.Lock()
 

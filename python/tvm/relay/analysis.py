@@ -25,7 +25,7 @@ sparse_conv2d = submodule(__name__, "sparse_conv2d", process_params=_sparse.proc
 operations_distribution = submodule(__name__, "operations_distribution", analyze_operations_distribution=analyze_operations_distribution)
 
 
-def well_formed(expr: Any) -> bool:
+def well_formed(expr: Any) -> bool:  # type: ignore[no-redef]
     """True if every variable is bound once and used only in its scope. A variable that is bound nowhere may be used, as in TVM."""
     free = [] if isinstance(expr, IRModule) else free_vars(expr)  # noqa: F405
     return _well_formed(Function(free, expr) if free else expr)

@@ -157,7 +157,7 @@ class Module:
         """Writes the program as a file that `load_module`, `relay.load` and the command `relay run` take."""
         path: str = os.fspath(file_name)
         notes = {**self.program.notes, **self._notes()}
-        (self.program if notes == self.program.notes else self.program._with_notes(notes)).save(path)
+        (self.program if notes == self.program.notes else self.program.with_notes(notes)).save(path)
         return path
 
     def _notes(self) -> dict[str, str]:

@@ -164,7 +164,7 @@ def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Des
 
 def opaque(type_: Any, name: str, inputs: Sequence[Any]) -> list[Described]:
     """The tensors of a type that an operator of the library makes: they can be looked at, and not built."""
-    fields = list(type_.fields) if isinstance(type_, _relay.TupleType) else [type_]
+    fields: list[Any] = list(type_.fields) if isinstance(type_, _relay.TupleType) else [type_]
     op = Operation("opaque", name, [each for each in inputs if isinstance(each, Described)])
     return [Described(op, index, tuple(field.shape), str(field.dtype)) for index, field in enumerate(fields)]
 

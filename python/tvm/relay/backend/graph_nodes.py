@@ -31,7 +31,7 @@ class Nodes:
         for param in self.graph.main.params:
             if inputs.get(param.name_hint) is None:
                 raise ValueError(f"the input {param.name_hint!r} was not set")
-        given = {param: inputs[param.name_hint] for param in self.graph.main.params}
+        given: dict[Any, Any] = {param: inputs[param.name_hint] for param in self.graph.main.params}
         for at, (row, expr) in enumerate(zip(self.graph.nodes, self.graph.exprs)):
             if row["op"] == "null":
                 self._values[at] = _leaves(expr.data if isinstance(expr, Constant) else given[expr])
