@@ -171,34 +171,6 @@ def test_what_is_no_exported_program_is_refused():
         relay.from_torch(3)
 
 
-def test_from_pytorch_takes_modules_and_traces():
-    model = Mlp().eval()
-    x = torch.randn(5, 8)
-    for module in (model, torch.jit.trace(model, (x,))):
-        mod, params = relay.frontend.from_pytorch(module, [("data", (5, 8))])
-        agree(relay.compile(mod)(x), model(x))
-        (data,) = mod["main"].params
-        assert data.name_hint == "data" and list(data.type_annotation.shape) == [5, 8] and not params
-
-
-def test_tvm_takes_traces_as_its_scripts_give_them():
-    tvm = pytest.importorskip("tvm")
-    from tvm.relay.frontend.pytorch import from_pytorch
-
-    model = Mlp().eval()
-    x = torch.randn(5, 8)
-    traced = torch.jit.trace(model, (x,))
-    assert tvm.relay.frontend.from_pytorch is from_pytorch
-    mod, params = from_pytorch(traced, [("data", (5, 8))], use_parser_friendly_name=True)
-    lib = tvm.relay.build(mod, "llvm", params=params)
-    module = tvm.contrib.graph_executor.GraphModule(lib["default"](tvm.cpu()))
-    module.run(data=x.numpy())
-    agree(module.get_output(0).numpy(), model(x))
-    for option in ({"custom_convert_map": {"aten::relu": None}}, {"keep_quantized_weight": True}, {"export_renamed_c_graph_path": "graph"}):
-        with pytest.raises(NotImplementedError, match=rf"from_pytorch\({next(iter(option))}=…\): the program that torch.export gives is converted"):
-            from_pytorch(traced, [("data", (5, 8))], **option)
-
-
 def test_compile_runs_a_model_of_open_batch():
     torch._dynamo.reset()
     model = Mlp().eval()

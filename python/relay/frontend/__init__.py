@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Mapping, Sequence
 
 from .. import _core
@@ -113,27 +114,45 @@ def from_torch(exported_program: Any, freeze_params: bool = True) -> tuple[IRMod
 def from_pytorch(
     script_module: Any,
     input_infos: Sequence[Any],
-    custom_convert_map: Any = None,
+    custom_convert_map: Mapping[str, Callable[..., Any]] | None = None,
     default_dtype: str = "float32",
     use_parser_friendly_name: bool = False,
     keep_quantized_weight: bool = False,
+    export_renamed_c_graph_path: str | os.PathLike[str] | None = None,
+    preserve_pytorch_scopes: bool = False,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """TVM's function for a traced or scripted module, or a plain one: exports it and calls `from_torch`.
+    """TVM's function for a traced or scripted module, or a plain one: a module and its weights by name.
 
-    `input_infos` lists (name, shape) or (name, (shape, dtype)) of each input; those without a dtype have `default_dtype`. The parameters
-    of `main` have these names and shapes; weights are constants of the program, and the dictionary is empty. The other parameters are TVM's and must keep their defaults. Raises ValueError where they do not, and ImportError without PyTorch.
+    Args:
+        script_module: The module. It is exported by `torch.export`.
+        input_infos: (name, shape) or (name, (shape, dtype)) of each input; for an input that is a tuple, its parts in place of the shape. An
+            extent that is `relay.Any()` is open.
+        custom_convert_map: A converter by name of an operator, such as "aten::relu": a function of the operator's arguments, expressions and
+            numbers, and of their dtypes.
+        default_dtype: The dtype of inputs without one.
+        use_parser_friendly_name: Writes `fc_weight` for `fc.weight`.
+        keep_quantized_weight: Changes nothing: weights keep the dtype that they have.
+        export_renamed_c_graph_path: A folder that gets the text of the exported graph.
+        preserve_pytorch_scopes: Changes nothing: places are lines of the model.
+
+    `main` takes the inputs, then the weights that the model uses under their names in the state dict, and gives the model's results; what buffers
+    become is no result. The dictionary has copies of the weights. A loop of known length is unrolled; a loop or branch on values of tensors
+    stays one.
+
+    Raises RelayError for operators that are not supported, all of them at once, and for loops and branches that PyTorch does not record, and
+    ImportError without PyTorch.
     """
-    if custom_convert_map or use_parser_friendly_name or keep_quantized_weight:
-        raise ValueError("from_pytorch takes no custom_convert_map, use_parser_friendly_name or keep_quantized_weight")
-    converted: tuple[IRModule, dict[str, NDArray]] = _torch("from_pytorch").scripted(script_module, input_infos, default_dtype)
-    return converted
+    modules = _torch("from_pytorch", "modules")
+    made: tuple[IRModule, dict[str, NDArray]] = modules.converted(
+        script_module, input_infos, custom_convert_map, default_dtype, use_parser_friendly_name, export_renamed_c_graph_path
+    )
+    return made
 
 
-def _torch(function: str) -> Any:
+def _torch(function: str, module: str = "convert") -> Any:
     try:
-        from .torch import convert
+        return importlib.import_module(f".torch.{module}", __name__)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ImportError(f"{function} needs PyTorch: pip install 'relay-lang[torch]'", name="torch") from None
-    return convert

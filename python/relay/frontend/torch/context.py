@@ -104,6 +104,7 @@ class Context:
         self.names: dict[Any, Dim] = {}
         self.words: dict[Any, str] = {}  # symbols that a person gave a name
         self.extents: dict[Any, Expr] = {}
+        self.own: dict[str, Any] = {}  # converters that the caller gave, by name of the operator
 
     # Calls
 
@@ -119,6 +120,12 @@ class Context:
         if isinstance(value, (list, tuple)):
             return Tuple([self.expr(item) for item in value])
         return value
+
+    def plain(self, value: Any) -> Any:
+        """What converters of others take: an expression, a number, a text or None; a dtype is its name."""
+        if isinstance(value, torch.SymInt):
+            return self.extent(value)
+        return dtype_of(value) if isinstance(value, torch.dtype) else self.expr(value) if isinstance(value, Value) else value
 
     def const(self, value: Any, dtype: str) -> Expr:
         """A scalar constant of a number; an extent is cast."""

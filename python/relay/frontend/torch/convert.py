@@ -1,17 +1,16 @@
-"""Exported programs and modules of PyTorch as programs of Relay: what `from_torch` and `from_pytorch` do."""
+"""Exported programs of PyTorch as programs of Relay: what `from_torch` does."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any
 
 import torch
 
 from ..._checks import shown
-from ..._core import IRModule, NDArray, Var
-from ...expr import bind
+from ..._core import IRModule, NDArray
 from .program import convert_exported
 
-__all__ = ["decompositions", "exported", "scripted"]
+__all__ = ["decompositions", "exported"]
 
 # Functions that Relay has an operator for, so that PyTorch need not take them apart.
 _KEPT = ("linear.default", "scaled_dot_product_attention.default", "gelu.default", "silu.default", "hardswish.default", "upsample_bicubic2d.vec",
@@ -41,33 +40,3 @@ def exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, NDArray]]:
         raise TypeError(f"exported_program is what torch.export.export gives, not a {type(program).__name__}{hint}" if hint
                         else f"exported_program is what torch.export.export gives, not {shown(program)}")  # fmt: skip
     return convert_exported(program.run_decompositions(decompositions()), bool(freeze))
-
-
-def scripted(module: Any, input_infos: Sequence[Any], default_dtype: str) -> tuple[IRModule, dict[str, NDArray]]:
-    """`relay.frontend.from_pytorch`."""
-    if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"script_module is a module of PyTorch, not {shown(module)}")
-    names, inputs = [], []
-    for name, info in input_infos:
-        typed = len(info) == 2 and isinstance(info[0], (list, tuple))
-        shape, dtype = info if typed else (info, default_dtype)
-        names.append(str(name))
-        inputs.append(torch.zeros(tuple(shape), dtype=getattr(torch, {"float": "float32", "int": "int32"}.get(str(dtype), str(dtype)))))
-    if isinstance(module, torch.jit.ScriptModule):
-        from torch._export.converter import TS2EPConverter
-
-        # The converter leaves extents open; exporting what it gives once more takes those that were asked for.
-        module = TS2EPConverter(module, tuple(inputs), {}).convert().module()
-    mod, params = exported(torch.export.export(module, tuple(inputs)), True)
-    return _renamed(mod, names), params
-
-
-def _renamed(mod: IRModule, names: list[str]) -> IRModule:
-    """The module with parameters of `main` named as the inputs were."""
-    main = mod["main"]
-    if len(main.params) != len(names) or [param.name_hint for param in main.params] == names:
-        return mod
-    fresh = {param: Var(name, param.type_annotation) for param, name in zip(main.params, names)}
-    renamed = mod.copy()
-    renamed["main"] = main.with_body(bind(main.body, fresh), list(fresh.values()))
-    return renamed

@@ -55,7 +55,7 @@ def convolved(c: Context, input: Value, weight: Value, stride: Any, padding: Any
     return c.call(f"nn.conv{rank}d", input, weight, **attrs)
 
 
-@converter("aten.convolution.default")
+@converter("aten.convolution.default", "aten._convolution")
 def _convolution(c: Context, input: Value, weight: Value, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,  # noqa: A002
                  output_padding: Any, groups: int) -> Any:  # fmt: skip
     result = convolved(c, input, weight, stride, padding, dilation, transposed, output_padding, groups)

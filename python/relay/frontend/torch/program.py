@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 
@@ -14,7 +14,7 @@ from .complexes import Complex, fixed
 from .context import Context, Later, Value, place_of
 from .registry import SCALAR, find, supported
 
-__all__ = ["NodeError", "convert_exported", "convert_graph", "is_token", "known", "taken", "unsupported"]
+__all__ = ["NodeError", "convert_exported", "convert_graph", "convert_program", "is_token", "known", "own_name", "taken", "unsupported"]
 
 
 class NodeError(RelayError):
@@ -23,21 +23,41 @@ class NodeError(RelayError):
     name = ""
 
 
-def unsupported(graph_module: torch.fx.GraphModule) -> list[Diagnostic]:
-    """One error for each node whose operator has no converter, those of subgraphs among them."""
+def unsupported(graph_module: torch.fx.GraphModule, own: Mapping[str, Any] | None = None) -> list[Diagnostic]:
+    """One error for each node whose operator has no converter, and none in `own`, those of subgraphs among them."""
     found = []
     for node in graph_module.graph.nodes:
-        if node.op != "call_function" or taken(node):
+        if node.op != "call_function" or taken(node) or (own and own_name(node.target) in own):
             continue
         found.append(Diagnostic(f"the operator {_name(node.target)} of PyTorch is not supported", place_of(node)))
     for child in graph_module.children():
         if isinstance(child, torch.fx.GraphModule):
-            found += unsupported(child)
+            found += unsupported(child, own)
     return found
 
 
 def _name(target: Any) -> str:
     return str(target) if isinstance(target, torch._ops.OperatorBase) else getattr(target, "__name__", str(target))
+
+
+def own_name(target: Any) -> str:
+    """The name by which a caller gives a converter of an operator, as in `aten::relu`, for all its overloads."""
+    return str(target._schema.name) if isinstance(target, torch._ops.OpOverload) else ""
+
+
+def _own(target: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The converter that a caller gave, which takes all arguments of the schema and their types, as one of the table."""
+
+    def convert(context: Context, args: Any, kwargs: Any) -> Any:
+        bound = {argument.name: argument.default_value for argument in target._schema.arguments}
+        bound.update(zip(list(bound), args))
+        bound.update(kwargs)
+        values = list(bound.values())
+        kinds = [value.dtype if isinstance(value, Value) else type(value).__name__ for value in values]
+        plain = [torch.utils._pytree.tree_map(context.plain, value, is_leaf=lambda item: isinstance(item, Value)) for value in values]
+        return function(plain, kinds)
+
+    return convert
 
 
 def _fixed(node: Any) -> bool:
@@ -139,7 +159,8 @@ class _Walk:
             elif isinstance(node.target, torch._ops.HigherOrderOperator):
                 result = control.convert(context, node.target.name(), args, kwargs, self._inner)
             else:
-                convert = find(node.target)
+                own = context.own.get(own_name(node.target))
+                convert = _own(node.target, own) if own is not None else find(node.target)
                 if convert is None:
                     return fixed(node.target(*args, **kwargs), context.out)
                 if _complex(args) or _complex(kwargs) or context.complex:
@@ -194,17 +215,19 @@ def convert_graph(
     bind: Callable[[Any, Any], Any] | None = None,
     ranges: Any = None,
     result_names: list[str] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, list[Any]]:
     """A graph as a module, and each of its outputs as (position in the program's result, None) or, where the program does not give it, (None, value).
 
     `bind(node, meta)` gives the value of a placeholder that is no parameter of `main`, or None. Complex inputs and results have a last axis for
-    their two parts. `result_names` has a name for each output of the graph.
+    their two parts. `result_names` has a name for each output of the graph, `own` a function for each operator that the caller converts.
     """
-    errors = unsupported(graph_module)
+    errors = unsupported(graph_module, own)
     if errors:
         raise RelayError.of(errors)
     context = Context()
     context.words = _words(graph_module)
+    context.own = dict(own or {})
     params: list[Var] = []
     inputs: list[Any] = []
     for node in graph_module.graph.nodes:
@@ -315,6 +338,13 @@ def _pairs(data: torch.Tensor) -> torch.Tensor:
 
 def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, NDArray]]:
     """An exported program as a module and the parameters that it is called with."""
+    return convert_program(program, freeze)[:2]
+
+
+def convert_program(
+    program: Any, freeze: bool, own: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, NDArray], list[Any]]:
+    """The same, and where each output of the graph is, as `convert_graph` says it."""
     signature = program.graph_signature
     owners = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     constants = dict(getattr(signature, "inputs_to_lifted_tensor_constants", {}))
@@ -337,8 +367,8 @@ def convert_exported(program: Any, freeze: bool) -> tuple[IRModule, dict[str, ND
             known[key] = fixed(data, meta)
         return known[key] if isinstance(known[key], Complex) else Value(known[key].expr, meta)
 
-    mod, _ = convert_graph(program.graph_module, bind, program.range_constraints, _result_names(program))
-    return mod, params
+    mod, places = convert_graph(program.graph_module, bind, program.range_constraints, _result_names(program), own)
+    return mod, params, places
 
 
 def _result_names(program: Any) -> list[str] | None:

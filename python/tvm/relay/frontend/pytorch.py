@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from relay import IRModule, NDArray
+from relay import IRModule, NDArray, RelayError
 from relay import frontend as _frontend
 
 from ... import _absent
+from ...error import OpNotImplemented
 
 __all__ = ["from_pytorch"]
+
+
+# The front end's message about an operator without a converter.
+_UNSUPPORTED = re.compile(r"the operator \S+ of PyTorch is not supported$")
 
 
 def from_pytorch(
     script_module: Any,
     input_infos: Sequence[Any],
-    custom_convert_map: Any = None,
+    custom_convert_map: Mapping[str, Callable[..., Any]] | None = None,
     default_dtype: str = "float32",
     use_parser_friendly_name: bool = False,
     keep_quantized_weight: bool = False,
     export_renamed_c_graph_path: str | None = None,
+    preserve_pytorch_scopes: bool = False,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """A traced, scripted or plain module as a module and its weights, which are constants of the program: the dictionary is empty.
+    """A traced, scripted or plain module as a module and its weights by their names in the state dict.
 
-    `input_infos` lists (name, shape) or (name, (shape, dtype)). The module is exported by `torch.export`; `relay.frontend.from_torch` takes
-    what that gives, with open dimensions too. `use_parser_friendly_name` changes nothing: all names can be parsed. Raises NotImplementedError
-    for what would change the conversion, RelayError for operators that are not supported, ImportError without PyTorch.
+    `relay.frontend.from_pytorch` says what the arguments are. Raises OpNotImplemented for operators that are not supported, all of them at
+    once, RelayError for what PyTorch does not record, ImportError without PyTorch.
     """
-    for name, given in (("custom_convert_map", custom_convert_map), ("keep_quantized_weight", keep_quantized_weight),
-                        ("export_renamed_c_graph_path", export_renamed_c_graph_path)):  # fmt: skip
-        if given:
-            raise NotImplementedError(f"from_pytorch({name}=…): the program that torch.export gives is converted, and not TorchScript's graph")
-    return _frontend.from_pytorch(script_module, input_infos, None, default_dtype)
+    try:
+        return _frontend.from_pytorch(
+            script_module, input_infos, custom_convert_map, default_dtype, use_parser_friendly_name, keep_quantized_weight,
+            export_renamed_c_graph_path, preserve_pytorch_scopes,
+        )  # fmt: skip
+    except RelayError as error:
+        if error.diagnostics and _UNSUPPORTED.search(error.diagnostics[0].message):
+            refused = OpNotImplemented(str(error))
+            refused.diagnostics = error.diagnostics
+            raise refused from None
+        raise
 
 
 def __getattr__(name: str) -> Any:
