@@ -199,7 +199,7 @@ _profile = Executable.profile
 
 
 def _profile_shown(self: Executable, *args: _AnyType, **kwargs: _AnyType) -> list[_AnyType]:
-    """Runs once and gives what each kernel took: name, calls, seconds, flops, bytes; printed, a table."""
+    """Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, and its text (`source`); printed, a table."""
     from . import display
 
     return display.Profile(_profile(self, *args, **kwargs))
