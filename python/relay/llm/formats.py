@@ -89,9 +89,11 @@ _NIBBLES_OF_PANELS = """  let %pairs = cast(%w.0, dtype="int32");
 """
 
 
-def _row_of_panels(scaled: str, offset: str) -> str:
+def _row_of_panels(offset: bool) -> str:
     """One row: the products of four columns and their neighbours in the other half of the block meet the scale together."""
-    lines, terms = ["  let %b = reshape(%x, newshape=[$B, 32]);", f"  let %sums = expand_dims(sum(%b, axis=[1]), axis=1){scaled};"], []
+    lines, terms = ["  let %b = reshape(%x, newshape=[$B, 32]);"], []
+    # What is added to all weights of a block meets the sum of the row's numbers that are multiplied together.
+    lines.append("  let %sums = expand_dims(sum(reshape(%b, newshape=[$B, 8, 4]), axis=[1])" + (", axis=2);" if offset else " * -8f, axis=2);"))
     for i in range(0, 16, 4):
         lines += [
             f'  let %q{i} = cast(strided_slice(%w.0, begin=[{i}], end=[{i + 4}], axes=[2]), dtype="int32");',
@@ -99,8 +101,9 @@ def _row_of_panels(scaled: str, offset: str) -> str:
             f"  let %y{i} = expand_dims(strided_slice(%b, begin=[{i + 16}], end=[{i + 20}], axes=[1]), axis=2);",
         ]
         terms.append(f'cast(bitwise_and(%q{i}, 15), dtype="float32") * %x{i} + cast(right_shift(%q{i}, 4), dtype="float32") * %y{i}')
-    product = f"sum(({' + '.join(terms)}) * {_wide('%w.1')}, axis=[1, 2])"
-    return "\n".join([*lines, f'  {product} + sum(cast({offset}, dtype="float32") * %sums, axis=[1])'])
+    scale = _wide("%w.1")
+    value = f"({' + '.join(terms)}) * {scale} + {_wide('%w.2')} * %sums" if offset else f"({' + '.join([*terms, '%sums'])}) * {scale}"
+    return "\n".join([*lines, f"  sum({value}, axis=[1, 2])"])
 
 
 # Panels of a matrix: the extents are panels, columns, rows of a panel.
@@ -130,7 +133,7 @@ def _nibbles(name: str, offset: bool, scales: str = "float16") -> Format:
         name + "_panels",
         32,
         lambda n, k: [((n // PANEL, k // 32, 16, PANEL), "uint8")] + [((n // PANEL, k // 32, PANEL), scales)] * more,
-        _row_of_panels("", "%w.2") if offset else _row_of_panels(" * -8f", "%w.1"),
+        _row_of_panels(offset),
         _NIBBLES_OF_PANELS + plain[len(_HALVES + _NIBBLES) :] + shifted + (_OFFSET_MATRICES if offset else _CENTRED_MATRICES),
         rows=rows,
     )
@@ -167,10 +170,11 @@ def _bytes_row_of_panels(block: int, offset: bool) -> str:
     for i in range(0, block, quarter):
         lines.append(f"  let %x{i} = expand_dims(strided_slice(%b, begin=[{i}], end=[{i + quarter}], axes=[1]), axis=2);")
         terms.append(f'cast(strided_slice(%w.0, begin=[{i}], end=[{i + quarter}], axes=[2]), dtype="float32") * %x{i}')
-    product = f"sum(({' + '.join(terms)}) * {_wide('%w.1')}, axis=[1, 2])"
+    value = f"({' + '.join(terms)}) * {_wide('%w.1')}"
     if offset:
-        product += ' + sum(cast(%w.2, dtype="float32") * expand_dims(sum(%b, axis=[1]), axis=1), axis=[1])'
-    return "\n".join([*lines, f"  {product}"])
+        lines.append(f"  let %sums = expand_dims(sum(reshape(%b, newshape=[$B, 4, {quarter}]), axis=[1]), axis=2);")
+        value += f" + {_wide('%w.2')} * %sums"
+    return "\n".join([*lines, f"  sum({value}, axis=[1, 2])"])
 
 
 FORMATS = {
