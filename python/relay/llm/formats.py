@@ -18,7 +18,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .. import execution
+from .. import Executable, execution
 from ..module import parse
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
@@ -306,7 +306,7 @@ _UNPACKED: dict[str, tuple[int, str, Callable[[np.ndarray[Any, Any]], Arrays]]] 
 
 
 @functools.lru_cache
-def _in_panels(dtypes: tuple[str, ...]) -> execution.Executable:
+def _in_panels(dtypes: tuple[str, ...]) -> Executable:
     """A program that makes panels, (panels, numbers, 32), of rows, (panels, 32, numbers), for parts of these dtypes."""
     parts = ", ".join(f"%p{i}: Tensor[(p, {PANEL}, n{i}), {dtype}]" for i, dtype in enumerate(dtypes))
     turned = ", ".join(f"transpose(%p{i}, axes=[0, 2, 1])" for i in range(len(dtypes)))
