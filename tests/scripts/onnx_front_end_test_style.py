@@ -110,5 +110,21 @@ def test_unsupported_and_names(tmp_path):
     assert [node.name for node in renamed.graph.node] == ["Relu_0"] and isinstance(mod, tvm.IRModule)
 
 
+@pytest.mark.parametrize("nt", [True, False])
+def test_products_of_batches(nt):
+    for shape, other in (((2, 3, 4), (2, 4, 5)), ((2, 2, 3, 4), (4, 5)), ((2, 2, 3, 4), (2, 1, 4, 5))):
+        a, b = np.random.rand(*shape).astype("float32"), np.random.rand(*other).astype("float32")
+        model = one_node(helper.make_node("MatMul", ["a", "b"], ["y"]), {"a": a, "b": b}, {"y": (TensorProto.FLOAT, (a @ b).shape)})
+        mod, params = relay.frontend.from_onnx(model, convert_config={"use_nt_batch_matmul": nt})
+        found = []
+        relay.analysis.post_order_visit(mod["main"], lambda node: found.append(node) if isinstance(node, relay.Call) else None)
+        found = [call for call in found if call.op == tvm.ir.Op.get("nn.batch_matmul")]
+        assert all(bool(call.attrs.transpose_b) == nt for call in found) and len(found) == (len(other) > 2)
+        result = relay.create_executor("vm", mod=mod, device=tvm.cpu(), target="llvm", params=params).evaluate()(a, b)
+        tvm.testing.assert_allclose(result.numpy(), a @ b, rtol=1e-5)
+    with pytest.raises(ValueError, match="from_onnx has no option 'fast': there is use_nt_batch_matmul"):
+        relay.frontend.from_onnx(model, convert_config={"fast": True})
+
+
 if __name__ == "__main__":
     tvm.testing.main()

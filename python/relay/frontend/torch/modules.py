@@ -22,7 +22,9 @@ from .script import Script
 __all__ = ["converted"]
 
 # Names of dtypes in C and in PyTorch.
-_DTYPES = {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8"}
+_DTYPES = {
+    "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8",
+}  # fmt: skip
 # Example extents of open dimensions: different ones, so that PyTorch does not take them for equal.
 _PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 

@@ -136,7 +136,7 @@ class Script(torch.nn.Module):
         if kind == "prim::If":
             return self._if(node, env, args[0])
         if kind == "prim::Loop":
-            return self._loop(node, env, *args[:2], args[2:])
+            return self._loop(node, env, args[0], args[1], args[2:])
         convert = _NODES.get(kind)
         try:
             if kind == "prim::GetAttr":
@@ -203,7 +203,8 @@ class Script(torch.nn.Module):
             return self._run(branches[0 if test else 1], env)
         if not node.outputsSize():
             if _writes(node):
-                raise _failure(node, "a branch on the values of tensors writes to a tensor that is read afterwards: make a new tensor, as in x = x + y for x += y")
+                raise _failure(node, "a branch on the values of tensors writes to a tensor that is read afterwards: make a new tensor, "
+                                     "as in x = x + y for x += y")  # fmt: skip
             return []
         operands, rebuilt = self._captured(node, env, ())
 
@@ -287,8 +288,8 @@ class Script(torch.nn.Module):
         except Exception as error:
             word = "loop" if node.kind() == "prim::Loop" else "branch"
             text = (str(error).strip().split("\n")[0] or type(error).__name__).rstrip(":")
-            raise _failure(node, f"PyTorch does not record this {word} on the values of tensors: {text.rstrip('.')}. Its tensors must keep their shapes and dtypes, "
-                                 "and tensors from outside of it must not be written") from error  # fmt: skip
+            raise _failure(node, f"PyTorch does not record this {word} on the values of tensors: {text.rstrip('.')}. Its tensors must keep "
+                                 "their shapes and dtypes, and tensors from outside of it must not be written") from error  # fmt: skip
         finally:
             self._depth -= 1
 
@@ -405,17 +406,20 @@ _NODES: dict[str, Callable[..., Any]] = {
     "prim::TupleIndex": lambda items, index: items[index], "prim::NumToTensor": _same, "prim::Uninitialized": lambda: _UNSET,
     "prim::unchecked_cast": _same, "prim::unchecked_unwrap_optional": _same, "aten::_unwrap_optional": _same,
     "prim::RaiseException": _raised, "prim::Print": lambda *_: None, "aten::warn": lambda *_: None, "prim::dtype": lambda x: x.dtype,
-    "prim::device": lambda x: x.device, "prim::layout": lambda x: x.layout, "prim::requires_grad": lambda x: x.is_floating_point(), "aten::is_grad_enabled": lambda: True,
+    "prim::device": lambda x: x.device, "prim::layout": lambda x: x.layout, "prim::requires_grad": lambda x: x.is_floating_point(),
+    "aten::is_grad_enabled": lambda: True,
     "prim::is_cuda": lambda x: False, "prim::data": lambda x: x.detach(), "prim::min": lambda *x: min(*x), "prim::max": lambda *x: max(*x),
     "aten::append": _appended, "aten::insert": lambda items, place, item: items.insert(place, item),
     "aten::extend": lambda items, more: items.extend(more), "aten::pop": lambda items, place=-1: items.pop(place),
     "aten::__getitem__": lambda items, key: items[key], "aten::_set_item": _set, "aten::len": len, "aten::list": list,
     "aten::keys": lambda items: list(items.keys()), "aten::values": lambda items: list(items.values()),
-    "aten::items": lambda items: list(items.items()), "aten::__contains__": lambda items, item: item in items,
+    "aten::items": lambda items: list(items.items()),
+    "aten::__contains__": lambda items, item: item in items,
     "aten::__is__": lambda a, b: a is b, "aten::__isnot__": lambda a, b: a is not b, "aten::__not__": _not, "aten::Bool": _to(bool),
     "aten::Int": _to(int), "aten::Float": _to(float), "aten::IntImplicit": _to(int), "aten::FloatImplicit": _to(float),
     "aten::ScalarImplicit": _same, "aten::is_nonzero": _to(bool), "aten::item": _same,
     "aten::format": lambda text, *items: text.format(*items), "aten::str": str,
-    "aten::__range_length": lambda low, high, step: len(range(low, high, step)), "aten::__derive_index": lambda index, low, step: low + index * step,
+    "aten::__range_length": lambda low, high, step: len(range(low, high, step)),
+    "aten::__derive_index": lambda index, low, step: low + index * step,
 }  # fmt: skip
 _MANY = frozenset(("prim::ListUnpack", "prim::TupleUnpack"))

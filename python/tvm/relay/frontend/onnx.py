@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import relay as _relay
-from relay import Dim, IRModule, NDArray, RelayError
+from relay import Call, Dim, Expr, IRModule, NDArray, RelayError, op
+from relay.expr_functor import ExprMutator
 
 from ... import _absent
 from ...error import OpNotImplemented
@@ -37,7 +38,8 @@ def from_onnx(
         dtype: Dtypes of inputs by name, in place of the model's. One dtype for all inputs is taken where the model has no other.
         opset: The version of the operators, in place of the model's.
         freeze_params: Whether the weights are constants of the program and the dictionary is empty; else they are parameters of `main`.
-        convert_config: Options of TVM's converter. ``use_nt_batch_matmul`` is taken and changes nothing: layouts of products are chosen later.
+        convert_config: Options of TVM's converter. ``use_nt_batch_matmul=True`` makes products of batches ``nn.batch_matmul`` with
+            ``transpose_b=True`` of the second operand transposed; without the option they stay as the model has them.
         export_node_renamed_model_path: A folder that gets the model with names at all nodes, which places of the program refer to. Needs the
             package onnx.
 
@@ -58,7 +60,25 @@ def from_onnx(
             refused.diagnostics = error.diagnostics
             raise refused from None
         raise
+    if (convert_config or {}).get("use_nt_batch_matmul"):
+        mod = _relay.transform.InferType()(found[0])
+        mod["main"] = _TransposedSecond().visit(mod["main"])
+        return _relay.transform.InferType()(mod), found[1]
     return found
+
+
+class _TransposedSecond(ExprMutator):
+    """Products of batches by a second operand that is stored transposed."""
+
+    def visit_call(self, call: Call) -> Expr:
+        made = super().visit_call(call)
+        if call.op != op.get("nn.batch_matmul") or call.attrs["transpose_b"]:
+            return made
+        rank = len(call.args[1].checked_type.shape)
+        axes = [*range(rank - 2), rank - 1, rank - 2]
+        attrs = {name: call.attrs[name] for name in ("out_dtype", "transpose_a")}
+        product = _relay.op.nn.batch_matmul(made.args[0], _relay.op.transpose(made.args[1], axes), transpose_b=True, **attrs)
+        return Call(product.op, product.args, product.attrs, span=call.span)
 
 
 def _named(model: Any, folder: str) -> Any:
