@@ -44,10 +44,10 @@ bool has_open_images(const Convolution& conv) {
                      [](const te::Axis& axis) { return !axis.extent.is_int(); });
 }
 
-double memory_cost(double elements) {
+double memory_cost(double elements, size_t element_bytes = sizeof(float)) {
   constexpr double kCached = 2 << 20;  // what is larger comes from memory each time,
   constexpr double kFlopsOfByte = 4;   // which takes as long as so many operations
-  const double bytes = elements * 4;
+  const double bytes = elements * static_cast<double>(element_bytes);
   return bytes > kCached ? bytes * kFlopsOfByte : 0;
 }
 
@@ -66,7 +66,8 @@ double direct_cost(const Convolution& conv, const Processor& processor) {
     results *= static_cast<double>(conv.extent(d));
   const auto window = static_cast<double>(conv.taps * conv.taps);
   const double weights = window * channels * static_cast<double>(conv.extent(conv.out_channel));
-  return product_cost(conv, processor) * 2 * window * channels * results + memory_cost(weights);
+  return product_cost(conv, processor) * 2 * window * channels * results +
+         memory_cost(weights, conv.weights->dtype.size());
 }
 
 std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
@@ -239,6 +240,11 @@ class Tiled {
   te::Tensor transformed_data(te::Builder& builder) const {
     te::Tensor from = builder.tensor(conv_.data->tensor);
     const Scalar zero = te::constant(0, from.dtype());
+    // Activations of float16 overflow where those of float32 would not. One infinity would make the
+    // results of its tiles not-a-number, so it counts as the greatest number.
+    constexpr double kGreatest = 65504;
+    const Scalar least = te::constant(-kGreatest, kFloat32);
+    const Scalar greatest = te::constant(kGreatest, kFloat32);
     return builder.map(dims_of(from.dims()[conv_.channel_dim]), [&](te::Indices at) {
       const std::vector<size_t> images = image_dims();
       auto load = [&](size_t row, size_t column) {
@@ -262,7 +268,8 @@ class Tiled {
           }
           index.push_back(image);
         }
-        return te::cast(from.load_or(index, zero), kFloat32);
+        const Scalar element = te::cast(from.load_or(index, zero), kFloat32);
+        return from.dtype() == kFloat16 ? te::min(te::max(element, least), greatest) : element;
       };
       return choose(at[0], at[1], both_ways(filtering_, &Filtering::data, points(), load));
     });

@@ -41,9 +41,9 @@ struct Convolution {
   }
 };
 
-/// The first convolution that some filtering computes (step 1, summed in float32, known
-/// channels and plane)
-/// in a computation with weights for which `constant` is true. It points into the computation.
+/// The first convolution that some filtering computes (step 1, summed in float32, known channels
+/// and plane) in a computation with weights for which `constant` is true. It points into the
+/// computation.
 std::optional<Convolution> match_convolution(const te::Computation& computation,
                                              const std::function<bool(size_t input)>& constant);
 

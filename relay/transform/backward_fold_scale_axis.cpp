@@ -46,7 +46,7 @@ class Backward {
       if (option.positive && !scale.positive) continue;
       const InputAxis& first = option.inputs[0];
       if (option.inputs.size() == 1 && scaling->is_weight(first.input)) {
-        if (!folder_.takes(call->args()[first.input].get())) continue;
+        if (!folder_.takes(call->args()[first.input].get(), scale)) continue;
         places.push_back({call, place(first, scale)});
         return true;
       }
@@ -57,7 +57,7 @@ class Backward {
         const Expr* argument = call->args()[at.input].get();
         if (good && find(view_.operands(id)[1 + at.input], region, at.dim, scale, found)) {
           any = true;
-        } else if (good && ScaleFolder::is_vector(argument, at.dim)) {
+        } else if (good && ScaleFolder::is_vector(argument, at.dim, scale)) {
           found.push_back({call, place(at, scale)});
         } else {
           good = false;

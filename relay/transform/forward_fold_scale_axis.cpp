@@ -52,7 +52,7 @@ class Forward {
       if (i != argument && call.args()[i] == call.args()[argument]) return false;
     }
     if (std::optional<InputAxis> weight = scaling->exchange({argument, dim})) {
-      if (!folder_.takes(call.args()[weight->input].get())) return false;
+      if (!folder_.takes(call.args()[weight->input].get(), scale)) return false;
       places.push_back({&call, {static_cast<uint32_t>(weight->input), weight->dim, &scale}});
       return true;
     }
@@ -65,7 +65,8 @@ class Forward {
         for (const InputAxis& at : option.inputs) {
           if (at.input == argument) {
             here = at.dim == dim;
-          } else if (scale.divides && ScaleFolder::is_vector(call.args()[at.input].get(), at.dim)) {
+          } else if (scale.divides &&
+                     ScaleFolder::is_vector(call.args()[at.input].get(), at.dim, scale)) {
             // (x · s + b) = (x + b / s) · s
             found.push_back({&call, {static_cast<uint32_t>(at.input), at.dim, &scale, true}});
           } else {

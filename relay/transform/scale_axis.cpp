@@ -66,9 +66,22 @@ class Applier final : public Rewriter {
 ScaleFolder::ScaleFolder(const FunctionRef& function, const LazyEffects& effects, bool constants)
     : effects_(effects), view_(effects.program().view(function)), constants_(constants) {}
 
-bool ScaleFolder::is_vector(const Expr* expr, size_t dim) {
+namespace {
+
+bool has_dtype_of(const Expr* argument, const ScaledCall& scale) {
+  const TensorType* type = tensor_of(argument);
+  return type != nullptr && type->dtype() == tensor_of(scale.factors)->dtype();
+}
+
+}  // namespace
+
+bool ScaleFolder::takes(const Expr* weight, const ScaledCall& scale) const {
+  return (!constants_ || weight->is<Constant>()) && has_dtype_of(weight, scale);
+}
+
+bool ScaleFolder::is_vector(const Expr* expr, size_t dim, const ScaledCall& scale) {
+  if (!has_dtype_of(expr, scale)) return false;
   const TensorType* type = tensor_of(expr);
-  if (type == nullptr) return false;
   for (size_t d = 0; d < type->dims().size(); ++d) {
     if (d != dim && !type->dims()[d].is_int(1)) return false;
   }

@@ -44,10 +44,12 @@ class ScaleFolder {
   std::vector<ScaledCall> scaled_calls();
   /// The relation of a call to factors; null if it can take none.
   const CallScaling* scaling(const Expr* expr);
-  /// True if factors may stand at an argument that is a weight.
-  bool takes(const Expr* weight) const { return !constants_ || weight->is<Constant>(); }
-  /// True if an argument is so small along all but one dimension that factors cost nothing there.
-  static bool is_vector(const Expr* expr, size_t dim);
+  /// True if factors may stand at an argument that is a weight. It has their dtype: a product of
+  /// float16 whose sums are float32 has factors of float32, which a weight would round.
+  bool takes(const Expr* weight, const ScaledCall& scale) const;
+  /// True if an argument is so small along all but one dimension that factors cost nothing there,
+  /// and has their dtype.
+  static bool is_vector(const Expr* expr, size_t dim, const ScaledCall& scale);
 
   /// Moves the factors of `scale` to these arguments.
   void fold(const ScaledCall& scale, std::vector<std::pair<const Call*, ScaledArgument>> places);
