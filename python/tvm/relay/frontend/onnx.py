@@ -74,10 +74,12 @@ class _TransposedSecond(ExprMutator):
         made = super().visit_call(call)
         if call.op != op.get("nn.batch_matmul") or call.attrs["transpose_b"]:
             return made
-        rank = len(call.args[1].checked_type.shape)
+        assert isinstance(made, Call)
+        second: Any = call.args[1].checked_type
+        rank = len(second.shape)
         axes = [*range(rank - 2), rank - 1, rank - 2]
         attrs = {name: call.attrs[name] for name in ("out_dtype", "transpose_a")}
-        product = _relay.op.nn.batch_matmul(made.args[0], _relay.op.transpose(made.args[1], axes), transpose_b=True, **attrs)
+        product: Any = _relay.op.nn.batch_matmul(made.args[0], _relay.op.transpose(made.args[1], axes), transpose_b=True, **attrs)
         return Call(product.op, product.args, product.attrs, span=call.span)
 
 
