@@ -12,7 +12,7 @@ from .._errors import UnknownInputError
 from ..runtime.container import ADT
 from ..runtime.module import BenchmarkResult, Module, measure
 from ..runtime.ndarray import array, require_cpu
-from ..runtime.params import load_param_dict
+from ..runtime.params import digest, load_param_dict
 
 __all__ = ["GraphModule", "create"]
 
@@ -25,6 +25,7 @@ class GraphModule:
             raise TypeError(f"a GraphModule is made of lib['default'](device), not of {type(module).__name__}")
         self.module = _Library(module, self)
         self._weights = module.weights
+        self._kept = {} if self._weights is not None else module.kept_weights()
         self._replaced: dict[str, Any] = {}
         self._outputs: list[Any] | None = None
         self._shared: dict[int, Any] = {}  # arrays that get the outputs
@@ -53,7 +54,7 @@ class GraphModule:
         shapes that do not fit.
 
         Values that became constants when the program was built in this process can be replaced, by others of their shape: the next run
-        compiles a program that takes them as inputs. A program from a file keeps its constants.
+        compiles a program that takes them as inputs. A program from a file keeps its constants, and takes the same values alone.
         """
         given = dict(params) if key is None else {key: value, **params}
         for name in given:
@@ -96,10 +97,14 @@ class GraphModule:
         self._shared[index] = value
 
     def _is_weight(self, name: Any) -> bool:
-        return self._weights is not None and name in self._weights.values and name not in self._names
+        return name in (self._kept if self._weights is None else self._weights.values) and name not in self._names
 
     def _replace(self, name: str, data: Any) -> None:
-        assert self._weights is not None
+        if self._weights is None:
+            if digest(array(data)) != self._kept[name]:
+                raise ValueError(f"the value of {name!r} is not the one that the program of this file has as a constant; "
+                                 "lib['remove_params']() makes a program that takes such values")  # fmt: skip
+            return
         bound, made = self._weights.values[name], array(data)
         if tuple(made.shape) != tuple(bound.shape):
             raise ValueError(f"the value of {name!r} has shape {tuple(made.shape)}, what the program was built with has {tuple(bound.shape)}")

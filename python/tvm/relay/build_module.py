@@ -107,6 +107,11 @@ class Weights:
         self._graph: Graph | None = None
         self.values = {key.name_hint if isinstance(key, _relay.Var) else str(key): _relay.const(value).data for key, value in params.items()}
 
+    def given(self) -> dict[str, Any]:
+        """The values of parameters that main has."""
+        named = {param.name_hint for param in self._mod["main"].params}
+        return {name: value for name, value in self.values.items() if name in named}
+
     def program(self, opened: Collection[str]) -> Executable:
         """Compiled as `build` did, but for values that are now inputs, behind one another in the order of the parameters."""
         main = self._mod["main"]
@@ -197,7 +202,7 @@ class FactoryModule(Module):
         self.weights = Weights(settled(mod), target, params, name)
 
     def __getitem__(self, name: str) -> Any:
-        own = {"get_graph_json": self.get_graph_json, "get_graph_params": self.get_params}
+        own = {"get_graph_json": self.get_graph_json, "get_graph_params": self.get_params, "remove_params": self.without_params}
         return own[name] if name in own else super().__getitem__(name)
 
     def get_lib(self) -> Module:
@@ -207,7 +212,7 @@ class FactoryModule(Module):
         return lib
 
     def _notes(self) -> dict[str, str]:
-        """What files say of the program beside it: its name, and its graph where an executor of graphs runs it."""
+        """What files say of the program beside it: its name, its weights, and its graph where an executor of graphs runs it."""
         return {**super()._notes(), **({"graph": self.get_graph_json()} if self.executor.name == "graph" else {})}
 
     @property
@@ -243,8 +248,16 @@ class FactoryModule(Module):
         return []
 
     def get_params(self) -> dict[str, Any]:
-        """Parameters that a run still wants: none, those that `build` got are constants of the program."""
-        return {}
+        """The values that `build` got for parameters of main, by name. They are constants of the program: to set them again changes nothing,
+        in this process and for a program from its file."""
+        assert self.weights is not None
+        return self.weights.given()
+
+    def without_params(self) -> FactoryModule:
+        """What ``lib["remove_params"]()`` gives: the program compiled again with these values as inputs, which a run wants then."""
+        assert self.weights is not None
+        program = self.weights.program(self.get_params())
+        return type(self)(program, self.ir_mod, self.target, {}, self.name, self.executor, self.runtime)
 
     @property
     def params(self) -> dict[str, Any]:

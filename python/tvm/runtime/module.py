@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import time
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import relay as _relay
 
+from .params import digest
 from .threads import configured
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ __all__ = ["BenchmarkResult", "Module", "enabled", "load_module", "measure"]
 
 # The name of programs that were built without one.
 _NAME = "default"
+# The note of a file with digests of values that became constants.
+_WEIGHTS = "weights"
 
 
 class BenchmarkResult:
@@ -160,9 +164,20 @@ class Module:
         (self.program if notes == self.program.notes else self.program.with_notes(notes)).save(path)
         return path
 
+    def kept_weights(self) -> dict[str, str]:
+        """Digests of the values that became constants of the program, as its file says. Raises RelayError for a damaged note."""
+        try:
+            kept = json.loads(self.program.notes.get(_WEIGHTS, "{}"))
+        except (ValueError, RecursionError):
+            kept = None
+        if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
+            raise _relay.RelayError("the program's note of its weights is damaged")
+        return kept
+
     def _notes(self) -> dict[str, str]:
         """What files say of the program beside it."""
-        return {"name": self.name} if self.name != _NAME else {}
+        weights = {} if self.weights is None else {name: digest(value) for name, value in self.weights.given().items()}
+        return {**({"name": self.name} if self.name != _NAME else {}), **({_WEIGHTS: json.dumps(weights)} if weights else {})}
 
     def save(self, file_name: Any, fmt: str = "") -> None:
         """The same as `export_library`."""

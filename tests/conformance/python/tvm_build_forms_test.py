@@ -44,6 +44,43 @@ def test_a_program_has_the_name_that_it_was_built_with(tmp_path):
         tvm.runtime.load_module(str(tmp_path / "lib.so"))["get_graph_json"]
 
 
+def test_params_of_a_build_are_those_that_it_got(tmp_path):
+    lib = relay.build(tvm.IRModule.from_expr(network()), "llvm", params={"w": W, "unused": X}, mod_name="net")
+    assert list(lib.get_params()) == ["w"]
+    np.testing.assert_array_equal(lib.get_params()["w"].numpy(), W)
+    saved = relay.save_param_dict(lib.get_params())
+    lib.export_library(str(tmp_path / "net.so"))
+    lib.get_lib().export_library(str(tmp_path / "lib.so"))
+    for name in ("net.so", "lib.so"):
+        module = graph_executor.GraphModule(tvm.runtime.load_module(str(tmp_path / name))["net"](tvm.cpu()))
+        module.load_params(saved)
+        module.set_input(**lib.get_params())
+        np.testing.assert_allclose(output(module), np.maximum(X @ W.T, 0))
+        for other in (W + 1, W.astype("float64"), W.reshape(3, 2)):
+            with pytest.raises(ValueError, match="the value of 'w' is not the one that the program of this file has as a constant"):
+                module.set_input("w", other)
+
+
+def test_a_build_without_its_params_takes_them_in_each_process(tmp_path):
+    lib = relay.build(tvm.IRModule.from_expr(network()), "llvm", params={"w": W}, mod_name="net")
+    stripped = lib["remove_params"]()
+    assert stripped.get_params() == {}
+    stripped.export_library(str(tmp_path / "net.so"))
+    module = graph_executor.GraphModule(tvm.runtime.load_module(str(tmp_path / "net.so"))["net"](tvm.cpu()))
+    module.load_params(relay.save_param_dict(lib.get_params()))
+    np.testing.assert_allclose(output(module), np.maximum(X @ W.T, 0))
+    module.set_input("w", W + 1)
+    np.testing.assert_allclose(output(module), np.maximum(X @ (W + 1).T, 0))
+
+
+def test_a_damaged_note_of_weights_is_an_error():
+    lib = relay.build(tvm.IRModule.from_expr(network()), "llvm", params={"w": W})
+    for note in ("{", "[" * 100_000, "[]", '{"w": 1}'):
+        damaged = tvm.runtime.Module(lib.program.with_notes({"weights": note}))
+        with pytest.raises(tvm.TVMError, match="the program's note of its weights is damaged"):
+            graph_executor.GraphModule(damaged["default"](tvm.cpu()))
+
+
 def test_classes_by_executor_and_names_of_inputs(tmp_path):
     mod = tvm.IRModule.from_expr(network())
     graph, aot = relay.build(mod, "llvm"), relay.build(mod, "llvm", executor=Executor("aot"))
