@@ -63,14 +63,14 @@ def numbers_of(matrix):
     """A matrix as the program computes it, by the product with the unit rows."""
     form = matrix.form
     body = form.matrix.replace("$N", str(matrix.n)).replace("$K", str(matrix.k)).replace("$B", str(matrix.k // form.block))
-    return np.asarray(relay.evaluate(relay.parse(f"def @main(%w: {matrix.type}) {{\n{body}\n}}"), matrix.arrays))
+    return np.asarray(relay.evaluate(relay.parse(f"def @main(%w: {matrix.type}) {{\n{body}\n}}"), matrix.unpacked()))
 
 
 def product_of(matrix, x):
     form = matrix.form
     body = form.row.replace("$N", str(matrix.n)).replace("$K", str(matrix.k)).replace("$B", str(matrix.k // form.block))
     text = f"def @main(%x: Tensor[(1, {matrix.k}), float32], %w: {matrix.type}) {{\n{body}\n}}"
-    return np.asarray(relay.compile(relay.parse(text))(x[None], matrix.arrays))
+    return np.asarray(relay.compile(relay.parse(text))(x[None], matrix.unpacked()))
 
 
 @pytest.mark.parametrize("kind", RECORDED["blocks"])
@@ -96,13 +96,13 @@ def test_panels_are_the_rows_side_by_side(kind, one):
     rows[:, 5:15] = rng.integers(0, 256, (96, 10))  # numbers, not scales
     matrix = from_gguf(kind, rows[:40]).joined(from_gguf(kind, rows[40:]))
     panels = matrix.in_panels()
-    assert panels.form is not matrix.form and [part.shape[-1] for part in panels.arrays] == [32] * len(panels.arrays)
+    assert panels.form is not matrix.form and [part.shape[-1] for part in panels.unpacked()] == [32] * len(panels.unpacked())
     assert from_gguf(kind, rows[:40]).in_panels().form is matrix.form  # no whole panels
     x = rng.standard_normal((1 if one else 7, matrix.k)).astype("float32")
     leading = "1" if one else "t"
     text = f"def @main(%x: Tensor[({leading}, {matrix.k}), float32], %w: {panels.type}) {{\n{panels.form.product(matrix.n, matrix.k, one)}\n}}"
     expected = x @ numbers_of(matrix).astype("float64").T
-    np.testing.assert_allclose(relay.compile(relay.parse(text))(x, panels.arrays), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(relay.compile(relay.parse(text))(x, panels.unpacked()), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("tokens", [224, 200])  # of which one is whole panels

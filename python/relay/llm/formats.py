@@ -306,11 +306,11 @@ _UNPACKED: dict[str, tuple[int, str, Callable[[np.ndarray[Any, Any]], Arrays]]] 
 
 
 @functools.lru_cache
-def _in_panels(dtypes: tuple[str, ...]) -> Executable:
+def _in_panels(dtypes: tuple[str, ...], threads: int) -> Executable:
     """A program that makes panels, (panels, numbers, 32), of rows, (panels, 32, numbers), for parts of these dtypes."""
     parts = ", ".join(f"%p{i}: Tensor[(p, {PANEL}, n{i}), {dtype}]" for i, dtype in enumerate(dtypes))
     turned = ", ".join(f"transpose(%p{i}, axes=[0, 2, 1])" for i in range(len(dtypes)))
-    return execution.compile(parse(f"def @main({parts}) {{ ({turned}) }}", "panels.rly"))
+    return execution.compile(parse(f"def @main({parts}) {{ ({turned}) }}", "panels.rly"), threads=threads)
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class Matrix:
     """A weight: n rows of k columns in a format.
 
     `pieces` are its rows, one piece after the other: bytes of blocks, with the function that takes them apart, or numbers as they are, with
-    None. They may lie in a mapped file, of which nothing is read before somebody asks for `arrays`.
+    None. They may lie in a mapped file, of which nothing is read before `unpacked`.
     """
 
     form: Format
@@ -326,9 +326,8 @@ class Matrix:
     k: int
     pieces: tuple[tuple[Callable[[np.ndarray[Any, Any]], Arrays] | None, np.ndarray[Any, Any]], ...] = ()
 
-    @functools.cached_property
-    def arrays(self) -> Arrays:
-        """The parts of the format: of numbers as they lie, of blocks a copy, made once."""
+    def unpacked(self, threads: int = 0) -> Arrays:
+        """The parts of the format: of numbers as they lie, of blocks a copy. `threads`: how many make panels; 0 stands for all cores."""
         if self.form.block == 1:
             return (self.pieces[0][1],)
         rows = self.form.rows or self.form
@@ -347,7 +346,8 @@ class Matrix:
                 at += len(some)
         if self.form.rows is None:
             return found
-        panels = _in_panels(tuple(part.dtype.name for part in found))(*(part.reshape(-1, PANEL, part[0].size) for part in found))
+        in_panels = _in_panels(tuple(part.dtype.name for part in found), threads)
+        panels = in_panels(*(part.reshape(-1, PANEL, part[0].size) for part in found))
         return tuple(np.asarray(part).reshape(extents) for part, (extents, _) in zip(panels, self.form.parts(self.n, self.k)))
 
     def in_panels(self) -> Matrix:

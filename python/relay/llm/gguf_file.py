@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import operator
 import os
 import struct
 from array import array
@@ -63,6 +64,17 @@ class Strings(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return map(self._string, self._begins)
+
+    def __eq__(self, other: object) -> bool:
+        """True for the same strings, of a file or in a list."""
+        if not isinstance(other, (Strings, list)):
+            return NotImplemented
+        return len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as a list's
+
+    def __reduce__(self) -> tuple[type[list[str]], tuple[list[str]]]:
+        return list, (list(self),)
 
     def _string(self, begin: int) -> str:
         (size,) = _LENGTH.unpack_from(self._view, begin)

@@ -7,6 +7,7 @@ import math
 import operator
 import os
 import pathlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -33,11 +34,35 @@ class _Refused(Exception):
     """A template's reason for not taking a conversation."""
 
 
+class _Once:
+    """A value that is made when it is first asked for: one thread makes it, others wait.
+
+    A child process has none of its parent's threads: what one of them was making, it makes itself.
+    """
+
+    def __init__(self, make: Callable[[], Any]):
+        self._make: Callable[[], Any] | None = make
+        self._value: Any = None
+        self._guard = (os.getpid(), threading.Lock())
+
+    def get(self) -> Any:
+        """The value; what making it raises."""
+        process, lock = self._guard
+        if process != os.getpid():
+            self._guard = process, lock = os.getpid(), threading.Lock()
+        with lock:
+            if self._make is not None:
+                self._value = self._make()
+                self._make = None  # and what it holds
+        return self._value
+
+
 class LanguageModel:
     """A decoder that is compiled when it is first used.
 
     `module` is its program (`read` takes tokens in, `write` makes them), `weights` the arrays that both take as their last argument, `text`
-    the program as text. Several generations may run at the same time, each with caches of its own.
+    the program as text. Several generations may run at the same time, each with caches of its own. A pickled model has its weights with it,
+    and is compiled again.
     """
 
     def __init__(
@@ -49,35 +74,45 @@ class LanguageModel:
         threads: int = 0,
         forget: Callable[[], None] = lambda: None,
     ):
-        """`forget` is called when a weight was copied from its file."""
+        """`forget` gives back the memory of what was read of a file; it is called after each matrix."""
         program = Program(config, whole, layers)
         self.config = config
         self.vocabulary = vocabulary
         self.text = program.text()
         self.module = parse(self.text, "language_model.rly")
-        # Weights are taken apart while the program is compiled.
-        maker = ThreadPoolExecutor(1, "relay-weights")
-        self._weights = maker.submit(arrays_of, program.weights, forget)
-        maker.shutdown(wait=False)
+        weights = program.weights
+        self._weights = _Once(lambda: arrays_of(weights, threads, forget))
         self._threads = threads
         self._compiled: tuple[Executable, Executable, Executable] | None = None
         self._tokenizer: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"_weights": self.weights, "_compiled": None, "_tokenizer": None}
+        return {**self.__dict__, **made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        weights = state["_weights"]
+        self.__dict__.update(state, _weights=_Once(lambda: weights))
+
     @property
     def weights(self) -> Any:
-        """The arrays that both functions take as their last argument: tuples of tuples."""
-        return self._weights.result()
+        """The arrays that both functions take as their last argument: tuples of tuples. They are taken apart when this is first read."""
+        return self._weights.get()
 
     def compile(self) -> None:
         """Compiles the program; later calls do nothing."""
-        if self._compiled is None:
+        if self._compiled is not None:
+            return
+        with ThreadPoolExecutor(1, "relay-weights") as maker:
+            # Weights are taken apart while the program is compiled.
+            weights = maker.submit(self._weights.get)
             read = execution.compile(self.module, entry="read", donate="caches", threads=self._threads)
             write = execution.compile(self.module, entry="write", donate=["made", "caches"], threads=self._threads)
             # What a program gave it may write to; an array of NumPy it would copy first.
             longer = execution.compile(parse(_LONGER.format(columns=self.config.kv_heads * self.config.head_size)), threads=1)
-            self._compiled = read, write, longer
-            self._weights.result()
-            execution.release_memory()
+            weights.result()
+        self._compiled = read, write, longer
+        execution.release_memory()
 
     # ---- Texts and tokens ---------------------------------------------------------------------------
 
@@ -355,7 +390,8 @@ class Conversation:
 def load(path: str | os.PathLike[str], threads: int = 0) -> LanguageModel:
     """A language model from a GGUF file, or from a folder with config.json, safetensors and tokenizer.json as Hugging Face keeps them.
 
-    `threads`: how many a call uses; 0 stands for all cores. Raises ValueError for a file that is none, `UnsupportedModel` for a model of
+    Weights and tokens are read when they are wanted: leave the files as they are, neither changed nor made shorter, while the model is used
+    (a new file under the same name is fine). `threads`: how many a call uses; 0 stands for all cores. Raises ValueError for a file that is none, `UnsupportedModel` for a model of
     a kind that is not known, and ImportError where a package of the extra `relay-lang[llm]` is absent.
     """
     place = pathlib.Path(path)

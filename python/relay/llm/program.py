@@ -31,13 +31,13 @@ def type_of(weight: Any) -> str:
     return f"({', '.join(fields)},)" if len(fields) == 1 else f"({', '.join(fields)})"
 
 
-def arrays_of(weight: Any, after: Callable[[], None] = lambda: None) -> Any:
-    """The arrays of weights, as the tuples of `type_of`. `after` is called when the arrays of a matrix are there."""
+def arrays_of(weight: Any, threads: int = 0, after: Callable[[], None] = lambda: None) -> Any:
+    """The arrays of weights, as the tuples of `type_of`, made by so many threads. `after` is called when the arrays of a matrix are there."""
     if isinstance(weight, Matrix):
-        arrays = weight.arrays
+        arrays = weight.unpacked(threads)
         after()
         return arrays
-    return weight if isinstance(weight, np.ndarray) else tuple(arrays_of(field, after) for field in weight)
+    return weight if isinstance(weight, np.ndarray) else tuple(arrays_of(field, threads, after) for field in weight)
 
 
 def _joined(layer: Mapping[str, Any]) -> dict[str, Any]:
