@@ -43,16 +43,56 @@ def test_both_executors_agree(tmp_path):
         np.testing.assert_allclose(ours[1], theirs[1], atol=1e-4)
 
 
-def test_bfloat16_is_the_rounded_model(tmp_path):
-    rounded = folder_of("llama", tmp_path / "rounded")
-    values = models.weights(RECORDED["models"]["llama"]["shapes"])
-    cut = {name: (array.view("uint32") & 0xFFFF0000).view("float32") for name, array in values.items()}
-    models.write_safetensors(rounded / "model.safetensors", cut)
-    small = folder_of("llama", tmp_path / "small", "BF16")
+def bfloat16(array):
+    return (array.view("uint32") & 0xFFFF0000).view("float32")
+
+
+def float16(array):
+    return array.astype("float16").astype("float32")
+
+
+@pytest.mark.parametrize(("name", "dtype", "cut"), [*((n, "BF16", bfloat16) for n in models.MODELS), ("llama", "F16", float16), ("gpt2", "F16", float16)])
+def test_numbers_of_two_bytes_are_the_rounded_model(name, dtype, cut, tmp_path):
+    rounded = folder_of(name, tmp_path / "rounded")
+    values = models.weights(RECORDED["models"][name]["shapes"])
+    models.write_safetensors(rounded / "model.safetensors", {weight: cut(array) for weight, array in values.items()})
+    small = folder_of(name, tmp_path / "small", dtype)
     texts = [llm.load(path, threads=1).start() for path in (rounded, small)]
     for text in texts:
         text.read(models.tokens())
-    np.testing.assert_allclose(texts[0].scores, texts[1].scores, atol=1e-4)
+    np.testing.assert_allclose(texts[0].scores, texts[1].scores, rtol=0, atol=2e-5 * np.abs(texts[0].scores).max())
+    assert texts[0].write(8) == texts[1].write(8)
+
+
+def test_positions_of_gpt2_may_lie_in_blocks(tmp_path):
+    shapes = RECORDED["models"]["gpt2"]["shapes"]
+    parts = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
+    names = {f"transformer.h.{i}.{ours}": f"blk.{i}.{theirs}" for i in range(3) for ours, theirs in parts.items()}
+    names |= {"transformer.wte": "token_embd", "transformer.ln_f": "output_norm", "transformer.wpe": "position_embd"}
+    texts = []
+    for kind in ("F32", "Q8_0"):
+        tensors = {}
+        for name, array in models.weights(shapes).items():
+            place, _, end = name.rpartition(".")
+            array = array.T if ".c_" in name and array.ndim == 2 else array
+            stored = "F32"
+            raw = np.ascontiguousarray(array, "<f4").tobytes()
+            if place.endswith("wpe"):
+                groups = array.reshape(len(array), -1, 32)
+                scales = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype("<f2")
+                numbers = np.round(groups / scales.astype("f4")).astype("i1")
+                raw = (numbers * scales.astype("<f4")).astype("<f4").tobytes()
+                if kind == "Q8_0":
+                    stored, raw = kind, np.concatenate([scales.view("u1"), numbers.view("u1")], axis=2).tobytes()
+            tensors[f"{names[place]}.{end}"] = (stored, array.shape, raw)
+        fields = {name.replace("llama.", "gpt2."): value for name, value in FIELDS.items()}
+        fields |= {"general.architecture": "gpt2", "gpt2.attention.head_count_kv": 4, "gpt2.feed_forward_length": 256, "gpt2.attention.layer_norm_epsilon": 1e-5}
+        path = tmp_path / f"{kind}.gguf"
+        path.write_bytes(models.gguf(fields, tensors))
+        texts.append(llm.load(path, threads=1).start())
+        texts[-1].read(models.tokens())
+    np.testing.assert_allclose(texts[0].scores, texts[1].scores, rtol=0, atol=2e-5 * np.abs(texts[0].scores).max())
+    np.testing.assert_allclose(texts[0].scores, RECORDED["models"]["gpt2"]["scores"][1], rtol=0, atol=0.05 * np.abs(texts[0].scores).max())
     assert texts[0].write(8) == texts[1].write(8)
 
 

@@ -59,7 +59,7 @@ def weights(shapes):
 def write_safetensors(path, arrays, dtype="F32"):
     header, parts, at = {}, [], 0
     for name, array in arrays.items():
-        raw = (array.view("uint32") >> 16).astype("uint16").tobytes() if dtype == "BF16" else array.astype("<f4").tobytes()
+        raw = (array.view("uint32") >> 16).astype("uint16").tobytes() if dtype == "BF16" else array.astype({"F32": "<f4", "F16": "<f2"}[dtype]).tobytes()
         header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [at, at + len(raw)]}
         parts.append(raw)
         at += len(raw)

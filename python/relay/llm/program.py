@@ -262,17 +262,28 @@ class Program:
     def _at(self, name: str) -> str:
         return f"%w.0.{list(self.whole).index(name)}"
 
-    def _rows_of_embedding(self, parts: list[tuple[tuple[int, ...], str]]) -> list[str]:
-        """Expressions for the parts of the rows of %tokens."""
-        place = self._at("embedding")
-        if self.whole["embedding"].form.rows is None:
-            return [f'take({place}.{i}, %tokens, axis=0, mode="fast")' for i in range(len(parts))]
+    def _looked_up(self, weight: str, numbers: str, rows: str) -> str:
+        """The rows of a matrix of the whole that have these numbers, as float32."""
+        matrix: Matrix = self.whole[weight]
+        form = matrix.form.rows or matrix.form
+        found = self._parts_of_rows(weight, numbers, form.parts(0, matrix.k))
+        name = f"unpack_{form.name.lower()}_{matrix.k}_{rows}"
+        body = form.matrix.replace("$N", "-1").replace("$K", str(matrix.k)).replace("$B", str(matrix.k // form.block))
+        row_type = Matrix(form, 0, matrix.k).type.replace("Tensor[(0,", f"Tensor[({rows},")
+        self._define(name, f"def @{name}(%w: {row_type}) -> Tensor[({rows}, {matrix.k}), float32] {{\n{body}\n}}\n")
+        return f"@{name}(({', '.join(found)}{',' if len(found) == 1 else ''}))"
+
+    def _parts_of_rows(self, weight: str, numbers: str, parts: list[tuple[tuple[int, ...], str]]) -> list[str]:
+        """Expressions for the parts of rows."""
+        place = self._at(weight)
+        if self.whole[weight].form.rows is None:
+            return [f'take({place}.{i}, {numbers}, axis=0, mode="fast")' for i in range(len(parts))]
         found = []
         for i, ((_, *extents), _) in enumerate(parts):
             number = math.prod(extents)
             # A row is one lane of a panel.
-            token = 'expand_dims(cast(%tokens, dtype="int64"), axis=1)'
-            begin = f"floor_divide({token}, {PANEL}i64) * {number * PANEL}i64 + floor_mod({token}, {PANEL}i64)"
+            row = f'expand_dims(cast({numbers}, dtype="int64"), axis=1)'
+            begin = f"floor_divide({row}, {PANEL}i64) * {number * PANEL}i64 + floor_mod({row}, {PANEL}i64)"
             index = f'{begin} + expand_dims(arange(0i64, {number}i64, 1i64, dtype="int64") * {PANEL}i64, axis=0)'
             rows = f'take(reshape({place}.{i}, newshape=[-1]), {index}, axis=0, mode="fast")'
             found.append(f"reshape({rows}, newshape=[-1, {', '.join(map(str, extents))}])")
@@ -281,18 +292,10 @@ class Program:
     def _forward(self, rows: str) -> str:
         """From tokens to the rows that scores are made of."""
         c = self.config
-        embedding = self.whole["embedding"]
-        form = embedding.form.rows or embedding.form
-        taken = Matrix(form, 0, embedding.k)
-        parts = ", ".join(self._rows_of_embedding(form.parts(0, embedding.k)))
-        name = f"unpack_{rows}"
-        body = form.matrix.replace("$N", "-1").replace("$K", str(embedding.k)).replace("$B", str(embedding.k // form.block))
-        row_type = taken.type.replace("Tensor[(0,", f"Tensor[({rows},")
-        self._define(name, f"def @{name}(%w: {row_type}) -> Tensor[({rows}, {embedding.k}), float32] {{\n{body}\n}}\n")
-        trailing = "," if len(form.parts(0, embedding.k)) == 1 else ""
-        lines = [f"  let %x0 = @{name}(({parts}{trailing}))" + (f" * {c.embedding_scale!r}f" if c.embedding_scale != 1 else "") + ";"]
+        embedded = self._looked_up("embedding", "%tokens", rows)
+        lines = [f"  let %x0 = {embedded}" + (f" * {c.embedding_scale!r}f" if c.embedding_scale != 1 else "") + ";"]
         if c.positions == "table":
-            lines.append(f"  let %x0 = %x0 + take({self._at('positions')}.0, %at, axis=0);")
+            lines.append(f"  let %x0 = %x0 + {self._looked_up('positions', '%at', rows)};")
         lines.append('  let %reach = expand_dims(cast(%at, dtype="float32"), axis=1);')
         half = max(c.rotated // 2, 1)
         for kind, base in (("angles", c.base), ("near_angles", c.window_base)):
