@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -295,7 +296,11 @@ def test_damaged_gguf(change, message, tmp_path):
         ("llama.embedding_length", 32, "the weight embedding of the model has the extents"),
         ("llama.feed_forward_length", 97, "the weight gate of layer 0 has the extents"),
         ("llama.rope.dimension_count", 5, "5 numbers of heads of 16 cannot be turned in pairs"),
-        ("llama.attention.layer_norm_rms_epsilon", float("nan"), "epsilon of a model is a number of 0 or more"),
+        ("llama.attention.layer_norm_rms_epsilon", float("nan"), "epsilon of a model is 0, or a number from 1.2e-38 to 8.5e.37, not nan"),
+        ("llama.attention.layer_norm_rms_epsilon", -1.0, "epsilon of a model is 0, or a number from 1.2e-38 to 8.5e.37, not -1.0"),
+        ("llama.rope.scaling.factor", 1e-40, "bad.gguf: stretch of a model is 0, or a number from 1.2e-38"),
+        ("llama.rope.freq_base", 3e38, "bad.gguf: base of a model is 0, or a number from 1.2e-38 to 8.5e.37, not 3"),
+        ("llama.final_logit_softcapping", 1e-45, "bad.gguf: score_cap of a model is 0, or a number from 1.2e-38"),
         ("llama.rope.scaling.type", "yarn", "positions are scaled by the method yarn"),
         ("tokenizer.ggml.tokens", ["a"], "the weight embedding of the model has the extents"),
         ("tokenizer.ggml.eos_token_id", "seven", "bad.gguf: tokens are not described as they should be: invalid literal"),
@@ -309,6 +314,16 @@ def test_numbers_that_no_model_has(key, value, message, tmp_path):
         llm.load(path)
 
 
+@pytest.mark.parametrize("value", [2.0**-126, 2.0**126])
+def test_the_least_and_the_greatest_numbers_of_a_model_are_those_of_its_program(value, tmp_path):
+    path = tmp_path / "model.gguf"
+    numbers = ("attention.layer_norm_rms_epsilon", "rope.freq_base", "rope.scaling.factor", "rope.scaling.attn_factor")
+    numbers += ("final_logit_softcapping", "attn_logit_softcapping")
+    path.write_bytes(models.gguf({**FIELDS, **{f"llama.{name}": value for name in numbers}}, llama_tensors()))
+    config = llm.load(path).config
+    assert {config.epsilon, config.base, config.stretch, config.turn_scale, config.score_cap, config.attention_cap} == {value}
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -317,6 +332,10 @@ def test_numbers_that_no_model_has(key, value, message, tmp_path):
         ("num_attention_heads", 0, "config.json: integer "),
         ("hidden_size", [64], "config.json: "),
         ("rope_scaling", {"rope_type": "yarn"}, "scaled by the method yarn"),
+        ("rms_norm_eps", 1e300, "config.json: epsilon of a model is 0, or a number from 1.2e-38 to 8.5e.37, not 1e.300"),
+        ("rms_norm_eps", 10**400, "config.json: int too large to convert to float"),
+        ("rms_norm_eps", "small", "config.json: could not convert string to float: 'small'"),
+        ("rope_theta", 1e-300, "config.json: base of a model is 0, or a number from"),
         ("intermediate_size", 50, "model: the weight gate of layer 0 has the extents"),
         ("hidden_act", "relu2", "the activation relu2 is not known; known are gelu, "),
         ("quantization_config", 4, "config.json: "),
@@ -369,6 +388,17 @@ def test_gguf_with_any_byte_changed_never_crashes(tmp_path):
             llm.load(path)
 
 
+def with_number(place, number):
+    """A change of a safetensors file: another first number behind each such place of its header."""
+
+    def change(raw):
+        size = int.from_bytes(raw[:8], "little")
+        header = re.sub(re.escape(place) + rb"\d+", place + number, raw[8 : 8 + size])
+        return len(header).to_bytes(8, "little") + header + raw[8 + size :]
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -386,6 +416,11 @@ def test_gguf_with_any_byte_changed_never_crashes(tmp_path):
         ("model.safetensors", lambda raw: raw.replace(b"1.mlp.up_proj", b"1.mlp.uq_proj"), "have no place for the tensor model.layers.1.mlp.uq_proj.weight"),
         ("model.safetensors", lambda raw: raw.replace(b"1.self_attn.v_proj", b"1.self_attn.q_norm"), "layer 1 has no weight v"),
         ("model.safetensors", lambda raw: raw.replace(b'"F32"', b'"F64"'), "is stored as F64; known are F32, F16, BF16"),
+        *(
+            ("model.safetensors", with_number(place, number), "model.safetensors is no safetensors file that can be read: ")
+            for place in (b'"shape": [', b'"data_offsets": [')
+            for number in (b"1e400", b"Infinity", b"NaN", b"-1e400", b"-1", b"[]", b"null")
+        ),
         ("model.safetensors", lambda raw: raw.replace(b'"F32"', b"[1.0]"), r"is stored as \[1.0\]; known are F32, F16, BF16"),
     ],
 )

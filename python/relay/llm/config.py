@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from .._checks import shown
 
 # How the network in a layer bends numbers, as expressions of `%wide`.
 ACTIVATIONS = {
@@ -14,6 +14,9 @@ ACTIVATIONS = {
     "gelu by sigmoid": "%wide * sigmoid(1.702f * %wide)",
     "relu": "nn.relu(%wide)",
 }
+
+
+_LEAST, _MOST = 2.0**-126, 2.0**126  # numbers that are normal as float32, and so are those that they divide one by
 
 
 class UnsupportedModel(ValueError):
@@ -64,10 +67,11 @@ class Config:
         for name, (least, most) in whole.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise ValueError(f"a model has {least} to {most} for {name}, not {value!r}")
+                raise ValueError(f"a model has {least} to {most} for {name}, not {shown(value)}")
         for name in ("epsilon", "base", "stretch", "embedding_scale", "score_cap", "attention_cap", "attention_scale", "window_base", "turn_scale"):
-            if not math.isfinite(getattr(self, name)) or getattr(self, name) < 0:
-                raise ValueError(f"{name} of a model is a number of 0 or more, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if value != 0 and not _LEAST <= value <= _MOST:
+                raise ValueError(f"{name} of a model is 0, or a number from {_LEAST:.1e} to {_MOST:.1e}, not {shown(value)}")
         if self.heads % self.kv_heads != 0:
             raise ValueError(f"{self.heads} heads cannot share keys of {self.kv_heads} heads alike")
         if self.rotated % 2 != 0 or self.rotated > self.head_size:

@@ -408,5 +408,5 @@ def _read_safetensors(path: pathlib.Path) -> dict[str, tuple[str, np.ndarray[Any
                 raise ValueError(f"tensor {name} does not lie in the file")
             tensors[name] = dtype, np.asarray(data[begin:end]).view(_DTYPES[dtype]).reshape(shape)
         return tensors
-    except (KeyError, TypeError, AttributeError, RecursionError, UnicodeDecodeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError, UnicodeDecodeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"{path} is no safetensors file that can be read: {error}") from None
