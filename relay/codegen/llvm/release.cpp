@@ -1,4 +1,4 @@
-#include <llvm-c/Target.h>
+#include <llvm-c/Core.h>
 #include <relay/codegen/release.h>
 #include <relay/runtime/pool.h>
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ int release_object(dl_phdr_info* info, size_t, void* data) {
 
 void release_memory() {
   pool_trim();
-  dl_iterate_phdr(release_object, reinterpret_cast<void*>(&LLVMInitializeX86TargetInfo));
+  dl_iterate_phdr(release_object, reinterpret_cast<void*>(&LLVMContextCreate));
   malloc_trim(0);
 }
 #else
