@@ -33,6 +33,7 @@ def test_memory_of_the_compiler_is_given_back():
 def test_blocks_that_are_kept_for_later_runs_are_given_back():
     run = relay.compile(relay.parse("def @main(%x: Tensor[(n), float32]) { exp(%x) + 1f }"))
     x = np.zeros(16 * _MIB, "float32")
+    relay.release_memory()  # of what other tests left
     result = run(x)
     assert result.shape == x.shape
     del result
@@ -44,6 +45,7 @@ def test_blocks_that_are_kept_for_later_runs_are_given_back():
 
 @_KEEPS_NOTHING
 def test_freed_blocks_of_the_heap_are_given_back():
+    relay.release_memory()  # of what other tests left
     blocks = [bytes(range(256)) * 256 for _ in range(1024)]  # 64 KiB each, which have no mapping of their own
     last = blocks.pop()  # the heap cannot shrink below it
     blocks.clear()
