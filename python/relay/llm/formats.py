@@ -1,9 +1,9 @@
 """Weights in blocks of few bits: how the formats of GGUF lie in memory, and products with them as Relay.
 
-A matrix of n rows and k columns keeps one number of 4 to 8 bits a weight and a scale (and an offset) a block of 16 or 32; the product with
-one row unpacks it in registers, that with many rows writes one matrix at a time as float32. Numbers of 4 bits of 32 rows lie side by side
-in panels, unless rows are looked up. Formats with blocks of blocks
-(Q4_K, Q5_K, Q6_K) come in with the products of their two scales as float32.
+A matrix of n rows and k columns keeps one number a weight, of 4 bits or of 8 (for those of 5, 6 and 8), and a scale (and an offset) a block
+of 16 or 32; the product with one row unpacks it in registers, that with many rows writes one matrix at a time as float32. The numbers, and
+the scales, of 32 rows lie side by side in panels where the number of rows is a multiple of 32. Formats with blocks of blocks (Q4_K, Q5_K,
+Q6_K) come in with the products of their two scales as float32.
 
 Source: the layouts of ggml (`block_q4_0` and others in ggml-common.h), read by the `gguf` package.
 """
