@@ -76,15 +76,8 @@ def test_positions_of_gpt2_may_lie_in_blocks(tmp_path):
         for name, array in models.weights(shapes).items():
             place, _, end = name.rpartition(".")
             array = array.T if ".c_" in name and array.ndim == 2 else array
-            stored = "F32"
-            raw = np.ascontiguousarray(array, "<f4").tobytes()
-            if place.endswith("wpe"):
-                groups = array.reshape(len(array), -1, 32)
-                scales = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype("<f2")
-                numbers = np.round(groups / scales.astype("f4")).astype("i1")
-                raw = (numbers * scales.astype("<f4")).astype("<f4").tobytes()
-                if kind == "Q8_0":
-                    stored, raw = kind, np.concatenate([scales.view("u1"), numbers.view("u1")], axis=2).tobytes()
+            blocks, rounded = models.q8_0(array) if place.endswith("wpe") else (b"", array)
+            stored, raw = ("Q8_0", blocks) if blocks and kind == "Q8_0" else ("F32", np.ascontiguousarray(rounded, "<f4").tobytes())
             tensors[f"{names[place]}.{end}"] = (stored, array.shape, raw)
         fields = {name.replace("llama.", "gpt2."): value for name, value in FIELDS.items()}
         fields |= {"general.architecture": "gpt2", "gpt2.attention.head_count_kv": 4, "gpt2.feed_forward_length": 256, "gpt2.attention.layer_norm_epsilon": 1e-5}
@@ -157,11 +150,9 @@ def test_a_model_in_blocks_is_that_of_its_numbers(tokens, tmp_path):
         if values.ndim == 1:
             blocks[name] = numbers[name] = (kind, shape, raw)
             continue
-        groups = values.reshape(len(values), -1, 32)
-        scales = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype("<f2")
-        rounded = np.round(groups / scales.astype("f4")).clip(-127, 127).astype("i1")
-        blocks[name] = ("Q8_0", values.shape, np.concatenate([scales.view("u1"), rounded.view("u1")], axis=2).tobytes())
-        numbers[name] = ("F32", values.shape, (rounded * scales.astype("f4")).astype("<f4").tobytes())
+        raw, rounded = models.q8_0(values)
+        blocks[name] = ("Q8_0", values.shape, raw)
+        numbers[name] = ("F32", values.shape, rounded.astype("<f4").tobytes())
     texts = []
     for name, tensors in (("blocks", blocks), ("numbers", numbers)):
         (tmp_path / name).write_bytes(models.gguf(fields, tensors))

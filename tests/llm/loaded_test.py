@@ -27,10 +27,7 @@ def in_blocks():
             values = np.frombuffer(raw, "<f4").reshape(shape)
             if len(values) == models.VOCABULARY:
                 values = np.concatenate([values, values[: len(TOKENS) - len(values)]])
-            shape, kind = values.shape, "Q8_0"
-            groups = values.reshape(len(values), -1, 32)
-            scales = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype("<f2")
-            raw = np.concatenate([scales.view("u1"), np.round(groups / scales.astype("f4")).astype("i1").view("u1")], axis=2).tobytes()
+            kind, shape, (raw, _) = "Q8_0", values.shape, models.q8_0(values)
         tensors[name] = (kind, shape, raw)
     return tensors
 
@@ -170,6 +167,13 @@ def test_models_are_pickled(used, path):
     again = pickle.loads(raw)
     assert texts_of(again) == expected and texts_of(model) == expected
     assert again.config == model.config and again.vocabulary == model.vocabulary and again.text == model.text and again._threads == 1
+
+
+def test_texts_are_pickled_with_their_model(path):
+    text = llm.load(path, threads=1).start()
+    text.read([3, 1, 4, 1, 5])
+    again = pickle.loads(pickle.dumps(text))
+    assert again.tokens == text.tokens and again.write(6) == text.write(6)
 
 
 def test_models_of_folders_are_pickled(tmp_path):

@@ -122,6 +122,14 @@ def pairs(array, heads):
     return array.reshape(heads, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
 
 
+def q8_0(array):
+    """A matrix in blocks of GGUF: their bytes, and the numbers that they stand for."""
+    groups = array.reshape(len(array), -1, 32)
+    scales = (np.abs(groups).max(axis=2, keepdims=True) / 127).astype("<f2")
+    rounded = np.round(groups / scales.astype("f4")).clip(-127, 127).astype("i1")
+    return np.concatenate([scales.view("u1"), rounded.view("u1")], axis=2).tobytes(), (rounded * scales.astype("f4")).reshape(array.shape)
+
+
 def llama_tensors():
     values = weights(RECORDED["models"]["llama"]["shapes"])
     names = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
