@@ -128,7 +128,10 @@ Scalar choose(const Scalar& row, const Scalar& column, const std::vector<Scalars
 class Tiled {
  public:
   Tiled(te::Computation c, const Convolution& conv, const Filtering& filtering)
-      : c_(std::move(c)), conv_(conv), filtering_(filtering) {}
+      : c_(std::move(c)), conv_(conv), filtering_(filtering) {
+    for (size_t stage : conv.views)
+      views_.emplace_back(stage, std::get<te::View>(c_.stages[stage].body));
+  }
 
   Winograd run() {
     Winograd result;
@@ -146,10 +149,18 @@ class Tiled {
     te::Tensor data = transformed_data(builder);
     te::Tensor products = multiplied(builder, transformed, data);
     te::Tensor tensor = results(builder, products);
+    std::vector<std::pair<size_t, TensorId>> replaced{{conv_.stage, tensor.id()}};
+    for (const auto& [stage, view] : views_) {
+      replaced.emplace_back(stage,
+                            builder.view(tensor, view.offset, view.extents, view.strides).id());
+    }
     result.computation = builder.finish();
     for (te::Output& output : result.computation.outputs) {
-      if (output.tensor == TensorId{static_cast<int32_t>(conv_.stage), 0})
-        output.tensor = tensor.id();
+      for (const auto& [stage, now] : replaced) {
+        if (output.tensor != TensorId{static_cast<int32_t>(stage), 0}) continue;
+        output.tensor = now;
+        break;
+      }
     }
     result.computation = prepare(result.computation);
     return result;
@@ -344,6 +355,7 @@ class Tiled {
   te::Computation c_;
   const Convolution& conv_;
   const Filtering& filtering_;
+  std::vector<std::pair<size_t, te::View>> views_;  // of the old stage
   const ScalarRef old_value_ = std::get<te::Map>(c_.stages[conv_.stage].body).values[0];
 };
 

@@ -49,11 +49,21 @@ class ConvolutionMatcher {
     return true;
   }
 
-  bool read_by_stages() const {
-    const TensorId id{static_cast<int32_t>(found_.stage), 0};
-    return std::any_of(c_.stages.begin(), c_.stages.end(), [&](const te::Stage& stage) {
-      std::vector<TensorId> reads = te::stage_reads(stage);
-      return std::find(reads.begin(), reads.end(), id) != reads.end();
+  /// True if stages read the results for other than their shape.
+  bool read_by_stages() {
+    const auto read = [&](size_t stage, const te::Stage& by) {
+      const std::vector<TensorId> reads = te::stage_reads(by);
+      return std::find(reads.begin(), reads.end(), TensorId{static_cast<int32_t>(stage), 0}) !=
+             reads.end();
+    };
+    for (size_t s = 0; s < c_.stages.size(); ++s) {
+      if (!read(found_.stage, c_.stages[s])) continue;
+      if (!std::holds_alternative<te::View>(c_.stages[s].body)) return true;
+      found_.views.push_back(s);
+    }
+    return std::any_of(found_.views.begin(), found_.views.end(), [&](size_t view) {
+      return std::any_of(c_.stages.begin(), c_.stages.end(),
+                         [&](const te::Stage& by) { return read(view, by); });
     });
   }
 

@@ -32,6 +32,7 @@ struct Convolution {
   size_t out_channel = 0;      // dimension of the results
   SlidingDim down, along;      // the last dimension of data and results
   std::vector<te::Axis> axes;  // of the results
+  std::vector<size_t> views;   // stages that are the results in another shape, and outputs alone
 
   int64_t extent(size_t dim) const { return axes[dim].extent.as_int(); }
   /// True for a dimension of the results that is neither the channels nor of the plane. Only these

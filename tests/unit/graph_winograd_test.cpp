@@ -215,6 +215,15 @@ TEST(Winograd, Epilogues) {
     expect_same({{2, 32, 14, 13}, {32, 32, 3, 3}, "padding=[1, 1]", epilogue});
 }
 
+TEST(Winograd, InAnotherShape) {
+  for (const char* epilogue :
+       {"reshape(nn.relu(%c + %b), newshape=[2, 8, -1])", "reshape(%c, newshape=[-1])",
+        "transpose(reshape(%c, newshape=[2, 32, -1]), axes=[0, 2, 1])"}) {
+    expect_same({{2, 32, 14, 13}, {32, 32, 3, 3}, "padding=[1, 1]", epilogue});
+    expect_same({{2, 32, 14, 13}, {32, 32, 3, 3}, "padding=[1, 1]", epilogue, "n"});
+  }
+}
+
 TEST(Winograd, RandomConvolutions) {
   std::mt19937 random(7);
   auto between = [&](int64_t low, int64_t high) {
