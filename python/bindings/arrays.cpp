@@ -211,6 +211,60 @@ std::string why_not_exchanged(nb::handle object) {
   return why.empty() ? "it holds no DLPack tensor that can be read" : why;
 }
 
+/// What a capsule of this name holds; null for other names.
+void* held_by(nb::handle capsule, const char* name) {
+  return PyCapsule_IsValid(capsule.ptr(), name) != 0 ? PyCapsule_GetPointer(capsule.ptr(), name)
+                                                     : nullptr;
+}
+
+/// An array over the memory that an object of DLPack shows, and true if its owner lets others write
+/// there. Versions before 1 cannot say so: owners that mind give those a copy or an error.
+std::pair<NDArray, bool> exchanged_array(nb::handle object) {
+  nb::object capsule = nb::borrow(object);
+  if (!PyCapsule_CheckExact(object.ptr())) {
+    if (!nb::hasattr(object, "__dlpack__")) refuse(object, "it does not speak DLPack");
+    try {
+      try {
+        capsule = object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+      } catch (nb::python_error& error) {
+        // One who knows no versions.
+        if (!error.matches(PyExc_TypeError)) throw;
+        capsule = object.attr("__dlpack__")();
+      }
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw;
+      throw Refusal(refused(object, "its __dlpack__ raised " + text_of(error)), error);
+    }
+    if (!PyCapsule_CheckExact(capsule.ptr()))
+      refuse(object, "its __dlpack__ gave " + shown(capsule) + ", which is not a capsule");
+  }
+  bool writeable = true;
+  const dlpack::Tensor* tensor = nullptr;
+  if (void* held = held_by(capsule, "dltensor_versioned")) {
+    auto* versioned = static_cast<dlpack::ManagedTensorVersioned*>(held);
+    writeable = (versioned->flags & dlpack::kReadOnly) == 0;
+    tensor = &versioned->tensor;
+  } else if (void* older = held_by(capsule, "dltensor")) {
+    tensor = &static_cast<dlpack::ManagedTensor*>(older)->tensor;
+  }
+  const std::byte* place = tensor != nullptr && tensor->data != nullptr
+                               ? static_cast<const std::byte*>(tensor->data) + tensor->byte_offset
+                               : nullptr;
+  NDArray array = tensor != nullptr ? wrapped(capsule) : NDArray();
+  if (!array) refuse(object, why_not_exchanged(capsule));
+  if (array.size() != 0 && array.raw() != place)
+    refuse(object, "its elements are not at multiples of their size, as those of arrays are");
+  // Who writes to one element does not expect all of them to change.
+  return {array, writeable && !array.is_uniform()};
+}
+
+/// The same elements under another type of as many bits.
+NDArray seen_as(const NDArray& array, DType dtype) {
+  return NDArray::wrap(
+      array.raw(), array.shape(), array.strides().data(), dtype,
+      [](void* context) { delete static_cast<NDArray*>(context); }, new NDArray(array));
+}
+
 /// An array of NumPy as a tensor: copied where its elements are not where tensors have them.
 NDArray array_of_numpy(nb::handle object, nb::object made) {
   nb::object kind = made.attr("dtype");
@@ -234,11 +288,7 @@ NDArray array_of_numpy(nb::handle object, nb::object made) {
   NDArray array = wrapped(made);
   if (!array && name == "bfloat16") {
     array = wrapped(made.attr("view")("uint16"));
-    if (array) {
-      NDArray bits = array.contiguous();
-      array = NDArray::from_bytes(bits.shape(), kBFloat16,
-                                  {static_cast<const std::byte*>(bits.raw()), bits.byte_size()});
-    }
+    if (array) array = seen_as(array, kBFloat16);
   }
   // A field of a structure may be at bytes that are no multiple of its size.
   if (!array) array = wrapped(made.attr("copy")());
@@ -280,13 +330,18 @@ nb::object capsule_of(Managed* tensor, const char* name) {
   return nb::steal(capsule);
 }
 
-/// `__dlpack__` of the array interface standard.
-nb::object exchanged(const NDArray& self, nb::handle, nb::handle max_version, nb::handle dl_device,
-                     nb::handle copy) {
+/// True if the receiver knows versions of DLPack; an error for memory on another device.
+bool is_versioned(const NDArray& self, nb::handle max_version, nb::handle dl_device) {
   const std::pair<int, int> own(static_cast<int>(self.device().type), self.device().id);
   if (!dl_device.is_none() && nb::cast<std::pair<int, int>>(dl_device) != own)
     throw nb::buffer_error("a tensor is exchanged on the device where it is");
-  const bool versioned = !max_version.is_none() && nb::cast<int>(nb::tuple(max_version)[0]) >= 1;
+  return !max_version.is_none() && nb::cast<int>(nb::tuple(max_version)[0]) >= 1;
+}
+
+/// `__dlpack__` of the array interface standard.
+nb::object exchanged(const NDArray& self, nb::handle, nb::handle max_version, nb::handle dl_device,
+                     nb::handle copy) {
+  const bool versioned = is_versioned(self, max_version, dl_device);
   const bool copied = !copy.is_none() && nb::cast<bool>(copy);
   const bool shared = self.unique() || (versioned && !self.is_uniform());
   if (!copy.is_none() && !copied && !shared)
@@ -294,6 +349,16 @@ nb::object exchanged(const NDArray& self, nb::handle, nb::handle max_version, nb
   if (versioned)
     return capsule_of(dlpack::export_array_versioned(self, copied), "dltensor_versioned");
   return capsule_of(dlpack::export_array(copied ? self.copy() : self), "dltensor");
+}
+
+/// The same of an array that several write.
+nb::object exchanged_writable(const NDArray& self, nb::handle stream, nb::handle max_version,
+                              nb::handle dl_device, nb::handle copy) {
+  if (!copy.is_none() && nb::cast<bool>(copy))
+    return exchanged(self, stream, max_version, dl_device, copy);
+  if (is_versioned(self, max_version, dl_device))
+    return capsule_of(dlpack::export_writable_versioned(self), "dltensor_versioned");
+  return capsule_of(dlpack::export_writable(self), "dltensor");
 }
 
 }  // namespace
@@ -422,6 +487,22 @@ void bind_arrays(nb::module_& m) {
       nb::arg("data"), nb::arg("dtype"),
       "Numbers or an array in a dtype. Raises TypeError and OverflowError where they would become "
       "others.");
+  m.def(
+      "exchanged_array",
+      [](nb::handle data) {
+        try {
+          return exchanged_array(data);
+        } catch (const Refusal& refusal) {
+          refusal.raise();
+        }
+      },
+      nb::arg("data"),
+      "An array over the memory that an object of DLPack shows, and true if its owner lets others "
+      "write there.");
+  m.def("exchanged_writable", exchanged_writable, nb::arg("array"), nb::kw_only(),
+        nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+        nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
+        "A capsule of DLPack over the memory of an array that its receivers may write.");
   nb::class_<NDArray>(m, "NDArray",
                       "A tensor in memory. Shared, and not to be written while a program uses it.")
       .def(

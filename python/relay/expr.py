@@ -147,8 +147,8 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
             raise OverflowError(f"{error}, which numbers are without a dtype: say dtype") from None
     else:
         data = NDArray(value)
-    # An array that others may write to is copied.
-    return Constant(data if plain or isinstance(value, NDArray) else data.copy(), span or Span())
+    # An array that others may write to is copied, so also one of a class that adds to arrays: that is what it may add.
+    return Constant(data if plain or type(value) is NDArray else data.copy(), span or Span())
 
 
 def bind(expr: Expr, binds: Mapping[Any, Any]) -> Expr:

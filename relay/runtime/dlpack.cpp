@@ -90,6 +90,15 @@ ManagedTensorVersioned* export_array_versioned(const NDArray& array, bool copy) 
   return managed;
 }
 
+ManagedTensor* export_writable(const NDArray& array) { return export_as<ManagedTensor>(array); }
+
+ManagedTensorVersioned* export_writable_versioned(const NDArray& array) {
+  auto* managed = export_as<ManagedTensorVersioned>(array);
+  managed->version = kVersion;
+  managed->flags = 0;
+  return managed;
+}
+
 NDArray import_array(ManagedTensor* tensor) { return import_as(tensor); }
 
 NDArray import_array(ManagedTensorVersioned* tensor) {

@@ -63,6 +63,9 @@ ManagedTensor* export_array(const NDArray& array);
 /// The same, but memory with other handles is shared too, and marked as read-only (kReadOnly). A
 /// copy if `copy` is true or the array is uniform (kIsCopied).
 ManagedTensorVersioned* export_array_versioned(const NDArray& array, bool copy = false);
+/// The memory of `array` itself, to be written whoever else refers to it: the caller lets them.
+ManagedTensor* export_writable(const NDArray& array);
+ManagedTensorVersioned* export_writable_versioned(const NDArray& array);
 
 /// Takes over `tensor` without a copy. Its deleter runs when the memory is no longer used, and also
 /// if this throws. `Error` for a tensor on a device that is not usable or with another element

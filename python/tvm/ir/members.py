@@ -72,11 +72,10 @@ def _getitem(self: NDArray, index: Any) -> Any:
     return array(self.numpy()[index])
 
 
-def _shared(self: NDArray) -> Any:
-    """The array for other packages, through DLPack."""
-    from ..runtime.ndarray import Shared
-
-    return Shared(self)
+def _capsule(self: NDArray) -> Any:
+    """A capsule of DLPack, of the version before 1, which every package takes. Memory of programs is copied: that version has no word for what is
+    read-only."""
+    return self.__dlpack__()
 
 
 def _copyfrom(self: NDArray, source_array: Any) -> NDArray:
@@ -96,7 +95,7 @@ def _setitem(self: NDArray, index: Any, value: Any) -> None:
 def _memory(array: NDArray) -> Any:
     found = getattr(array, "_memory", None)
     if found is None:
-        raise ValueError("the array is a program's and cannot be written: tvm.nd.array(a) is a copy that can")
+        raise ValueError("the array cannot be written, since it is a program's or read-only for others: tvm.nd.array(a) is a copy that can")
     return found
 
 
@@ -451,7 +450,7 @@ def install() -> None:
         setattr(NDArray, name, member)
     for name, method in {"__iter__": _value_iter, "__getitem__": _value_getitem, "__len__": _value_len}.items():
         setattr(Value, name, method)
-    setattr(NDArray, "to_dlpack", _shared)
+    setattr(NDArray, "to_dlpack", _capsule)
     setattr(_relay.Var, "vid", property(lambda self: self))
     setattr(_relay.transform.PassInfo, "__str__", _pass_facts)
     setattr(_relay.transform.PassInfo, "traceable", property(lambda self: False))

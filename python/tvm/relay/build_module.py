@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import relay as _relay
-from relay import Executable, Expr, Function, IRModule
+from relay import Executable, Expr, Function, IRModule, NDArray
 from relay import codegen as _codegen, transform as _passes
 
 from .._errors import UnknownInputError, WrongKindError
@@ -40,6 +40,11 @@ def _module(given: Any) -> IRModule:
     return module_of(given)
 
 
+def kept(value: Any) -> Any:
+    """A value of a parameter that nobody writes: a copy of an array that others may write, else what was given."""
+    return value if type(value) is NDArray or not hasattr(value, "__dlpack__") else _relay.const(value).data
+
+
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
     """The program of a module, compiled under the current context. Values for names that are no parameters are ignored: scripts pass the
     weights of a network once more after a pass has bound them."""
@@ -48,7 +53,7 @@ def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None,
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
     with rendered(mod):
-        return _relay.compile(mod, {name: value for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry,
+        return _relay.compile(mod, {name: kept(value) for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry,
                               threads=configured())  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from relay import NDArray
+from relay import NDArray, _core
 
 __all__ = [
     "Device", "NDArray", "array", "cl", "cpu", "cuda", "device", "empty", "ext_dev", "from_dlpack", "gpu", "hexagon", "metal", "mtl", "numpyasarray",
@@ -129,7 +129,12 @@ class OwnArray(NDArray):
 
     def __init__(self, memory: np.ndarray[Any, Any]) -> None:
         super().__init__(memory)
-        self._memory = memory
+        # Elements in another order of bytes, or at odd addresses, were copied: the copy is the array then.
+        self._memory = memory if _at(memory, self) else _writable(np.asarray(self))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A capsule of DLPack over the same memory, however many others have one."""
+        return _core.exchanged_writable(self, **options)
 
     def numpy(self) -> Any:
         """A copy as an array of NumPy."""
@@ -167,43 +172,45 @@ def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Device = D
     return OwnArray(np.zeros(shape, dtype=str(dtype)))
 
 
-class Shared:
-    """An array for other packages, through DLPack: their arrays, and those of `from_dlpack`, have the same memory."""
-
-    def __init__(self, array: NDArray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        found: tuple[int, int] = self.array.__dlpack_device__()
-        return found
-
-
 class _Writable:
     """Memory as NumPy asks for it, with what keeps it."""
 
-    def __init__(self, keeper: Any, seen: np.ndarray[Any, Any]) -> None:
-        self.keeper = keeper
+    def __init__(self, seen: np.ndarray[Any, Any]) -> None:
+        self.keeper = seen
         self.__array_interface__ = {**seen.__array_interface__, "data": (seen.__array_interface__["data"][0], False)}
 
 
+def _writable(seen: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of NumPy over the same memory that may be written."""
+    # NumPy's interface has no letter for bfloat16.
+    plain = seen.view(np.uint16) if seen.dtype.name == "bfloat16" else seen
+    return np.asarray(_Writable(plain)).view(seen.dtype)
+
+
+def _at(memory: np.ndarray[Any, Any], array: NDArray) -> bool:
+    """True if an array of NumPy and one of Relay have the same memory."""
+    return memory.size == 0 or memory.__array_interface__["data"][0] == np.asarray(array).__array_interface__["data"][0]
+
+
 def from_dlpack(dltensor: Any) -> NDArray:
-    """An array of the same memory as one of another package, through DLPack. It may be written, but for arrays that a program gave."""
-    given = dltensor.array if isinstance(dltensor, Shared) else dltensor
-    if isinstance(given, NDArray):
-        memory = getattr(given, "_memory", None)
-        return NDArray(given) if memory is None else OwnArray(memory)
-    if isinstance(given, np.ndarray):
-        return OwnArray(given) if given.flags.writeable else NDArray(given)
-    made = NDArray(given)
-    seen = np.asarray(made)
-    if seen.dtype.kind not in "biuf" or made.dtype == "bfloat16":
-        return made
-    return OwnArray(np.asarray(_Writable(made, seen)))
+    """An array of the same memory as one of another package, through DLPack: an array, or a capsule of one. It may be written where its owner
+    lets others write: not where the array is NumPy's and read-only, or a program gave it, or DLPack (of version 1 and later) says so. Raises
+    TypeError for what cannot be shared."""
+    if isinstance(dltensor, NDArray):
+        memory = getattr(dltensor, "_memory", None)
+        return NDArray(dltensor) if memory is None else OwnArray(memory)
+    if isinstance(dltensor, np.ndarray):
+        return numpyasarray(dltensor)
+    made, writable = _core.exchanged_array(dltensor)
+    if not writable:
+        return NDArray(made)
+    return OwnArray(_writable(np.asarray(made)))
 
 
 def numpyasarray(np_data: np.ndarray[Any, Any]) -> NDArray:
-    """An array of the same memory as one of NumPy."""
-    return OwnArray(np_data)
+    """An array of the same memory as one of NumPy, which may be written where that one may. Raises TypeError for elements in another order of
+    bytes and at odd addresses: arrays have none such, and would be copies."""
+    made = OwnArray(np_data) if np_data.flags.writeable else NDArray(np_data)
+    if not _at(np_data, made):
+        raise TypeError("memory of elements in another order of bytes, or at odd addresses, cannot be shared: tvm.nd.array(a) is a copy")
+    return made
