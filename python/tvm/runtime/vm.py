@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +33,8 @@ class Executable(Module):
         self._programs: dict[str, _relay.Executable] = {}
 
     def save(self) -> tuple[bytearray, Module]:  # type: ignore[override]
-        """The program as bytes, and as a module whose `export_library` writes them."""
+        """The program as bytes, and as a module whose `export_library` writes them. Both can call `main`; functions that it reaches run inside
+        of it there."""
         return bytearray(self.program.bytes()), self.lib
 
     @staticmethod
@@ -53,8 +56,14 @@ class Executable(Module):
 
     @property
     def globals(self) -> list[str]:
-        """The names of functions that can be called: `main`, and those that it reaches where the program was compiled in this process."""
-        return list(dict.fromkeys([*self.program.entries, *(_reached(self._source) if self._compiled is not None else [])]))
+        """The names of functions that can be called: `main`, and those that it reaches where the program was compiled in this process. Files
+        have `main` alone."""
+        return list(self._known)
+
+    @functools.cached_property
+    def _known(self) -> dict[str, None]:
+        """The names of `globals`, found once: calls ask for them."""
+        return dict.fromkeys([*self.program.entries, *(_reached(self._source) if self._compiled is not None else [])])
 
     def _of(self, func_name: str) -> _relay.Executable:
         """A program that has a function. One that `main` calls is compiled by itself when it is first asked for."""
@@ -93,8 +102,8 @@ class Executable(Module):
 
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of the parameters of a function. Raises ValueError for what is none."""
-        if func_name not in self.globals:
-            raise ValueError(f"the program has no function {func_name}; it has {', '.join(self.globals)}")
+        if func_name not in self._known:
+            raise ValueError(f"the program has no function {func_name}; it has {', '.join(self._known)}")
         return [name for name, _ in self._of(func_name).signatures[func_name][0]]
 
 
@@ -102,15 +111,16 @@ def _reached(mod: _relay.IRModule) -> list[str]:
     """The functions of a module that `main` reaches, but those of code generators."""
     if "main" not in mod:
         return []
-    names, at = ["main"], 0
-    while at < len(names):
-        found: list[str] = []
-        _relay.analysis.post_order_visit(mod[names[at]], lambda expr: found.append(expr.name_hint) if isinstance(expr, _relay.GlobalVar) else None)
+    names, waiting = {"main": None}, deque(["main"])
+    while waiting:
+        found: dict[str, None] = {}
+        at = mod[waiting.popleft()]
+        _relay.analysis.post_order_visit(at, lambda expr: found.setdefault(expr.name_hint) if isinstance(expr, _relay.GlobalVar) else None)
         for name in found:
             if name not in names and name in mod and (mod[name].attrs is None or "Compiler" not in mod[name].attrs.keys()):
-                names.append(name)
-        at += 1
-    return names
+                names[name] = None
+                waiting.append(name)
+    return list(names)
 
 
 class VirtualMachine:
@@ -158,7 +168,7 @@ class VirtualMachine:
 
     def _require(self, func_name: str) -> None:
         """Raises UnknownFunctionError, which is a TVMError, for what is no function of the program."""
-        known = self._exec.globals
+        known = self._exec._known
         if func_name not in known:
             raise UnknownFunctionError(f"the program has no function {func_name}; it has {', '.join(known)}")
 
@@ -243,7 +253,12 @@ class _Functions(Module):
         return own[name] if own.get(name) is not None else super().__getitem__(name)
 
     def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Any:
-        """Something to call that measures: of "invoke" with a function's name and its arguments, or those that are set."""
+        """Something to call that measures: of "invoke" with a function's name and its arguments, or those that are set; of a function with its
+        arguments."""
+        machine = self._machine
+        if func_name in machine._exec._known and func_name not in machine._exec.program.entries:
+            require_cpu(dev, "a measurement")
+            return lambda *args: measure(lambda: machine.invoke(func_name, *args), number, repeat)
         if func_name not in ("invoke", "invoke_stateful"):
             return super().time_evaluator(func_name, dev, number, repeat, **kwargs)
         require_cpu(dev, "a measurement")

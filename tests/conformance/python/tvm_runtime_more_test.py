@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import relay as native
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
@@ -48,6 +49,31 @@ def test_functions_that_scripts_reach_by_name(tmp_path):
     lib.export_library(str(tmp_path / "lib.so"))
     assert tvm.get_global_func("runtime.ModuleLoadFromFile")(str(tmp_path / "lib.so"))["default"] is not None
     assert tvm.get_global_func("relay._transform.InferType")()(dense())["main"].ret_type == relay.TensorType((2, 3))
+
+
+def test_machines_measure_what_main_reaches():
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
+    mod, inner = tvm.IRModule(), relay.GlobalVar("inner")
+    mod[inner] = relay.Function([x], relay.exp(x))
+    mod["main"] = relay.Function([y], inner(y) + inner(y))
+    executable = relay.vm.compile(mod, "llvm")
+    machine = tvm.runtime.vm.VirtualMachine(executable, tvm.cpu())
+    assert executable.globals == ["main", "inner"]
+    for name in ("main", "inner"):
+        assert machine.module.time_evaluator(name, tvm.cpu(), number=1)(np.ones(3, "float32")).mean > 0
+    with pytest.raises(KeyError, match="no function other"):
+        machine.module.time_evaluator("other", tvm.cpu())(np.ones(3, "float32"))
+
+
+def test_calls_of_a_machine_do_not_visit_the_program(monkeypatch):
+    x = relay.var("x", shape=(3,))
+    machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm"), tvm.cpu())
+    machine.invoke("main", np.ones(3, "float32"))
+    visits = []
+    monkeypatch.setattr(native.analysis, "post_order_visit", lambda *args: visits.append(args))
+    machine.invoke("main", np.ones(3, "float32"))
+    machine.invoke("main")
+    assert not visits
 
 
 def test_arrays_of_one_memory():
