@@ -79,6 +79,18 @@ def _require_code_generators(mod: IRModule) -> None:
             raise _relay.RelayError(f"Failed to find the codegen tool for relay.ext.{compiler}: @{at} has a function of it, and register_func(\"relay.ext.{compiler}\") gives one")
 
 
+# What ``lib[NAME]`` gives beside the program.
+_RESERVED = ("get_graph_json", "get_graph_params", "debug_create", "cuda_graph_create")
+
+
+def _require_name(name: Any) -> None:
+    """Raises ValueError for a name under which a built library could not be asked for its program."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"mod_name is the name of what is built, a text that is not empty, not {name!r}")
+    if name in _RESERVED:
+        raise ValueError(f"mod_name is {name!r}, by which a library gives something else: {', '.join(_RESERVED)} are taken")
+
+
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """The function with values in place of the parameters of these names. Raises ValueError where two have one name."""
     by_name: dict[str, Any] = {}
@@ -318,6 +330,7 @@ def build(
         raise NotImplementedError(f"build with the runtime {runtime.name}: programs run in Python and C++, not on microcontrollers")
     if isinstance(ir_mod, Function):
         warnings.warn("build of a function is deprecated: give it a module, which IRModule.from_expr makes", DeprecationWarning, 2)
+    _require_name(mod_name)
     mod = _module(ir_mod)
     made = AOTExecutorFactoryModule if executor is not None and executor.name == "aot" else GraphExecutorFactoryModule
     return made(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)

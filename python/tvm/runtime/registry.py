@@ -65,7 +65,11 @@ def _own(name: str) -> Any:
         "tvm.graph_executor.create": create, "tvm.graph_runtime.create": create,
     }  # fmt: skip
     prefix, _, last = name.rpartition(".")
-    return getattr(relay.transform, last, None) if prefix == "relay._transform" else own.get(name)
+    if prefix != "relay._transform":
+        return own.get(name)
+    # Makers of passes, by names of passes: classes and helpers of the module are no functions that TVM registers.
+    found = getattr(relay.transform, last) if last in relay.transform.__all__ and last[:1].isupper() else None
+    return None if isinstance(found, type) else found
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Any:

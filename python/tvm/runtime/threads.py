@@ -19,9 +19,18 @@ def config_threadpool(affinity_mode: int = 1, nthreads: int = 0, *cpus: object) 
 
 
 def configured() -> int:
-    """The number that was chosen, by `config_threadpool` or the variable TVM_NUM_THREADS of the environment; 0 for none."""
-    word = os.environ.get("TVM_NUM_THREADS", "")
-    return _chosen or (min(int(word), len(os.sched_getaffinity(0))) if word.isdigit() else 0)
+    """The number that was chosen: by `config_threadpool`, else by the variable TVM_NUM_THREADS of the environment, else by OMP_NUM_THREADS; 0
+    for none. What is no number above 0 in them is as if it were not there."""
+    if _chosen:
+        return _chosen
+    for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
+        # OMP_NUM_THREADS may have a number for each level of nesting.
+        word = os.environ.get(name, "").split(",")[0].strip()
+        # Six digits are more than there are cores, and more of them could be more than `int` reads.
+        number = int(word.lstrip("0")[:6] or 0) if word.isascii() and word.isdecimal() else 0
+        if number:
+            return min(number, len(os.sched_getaffinity(0)))
+    return 0
 
 
 def num_threads() -> int:

@@ -30,6 +30,18 @@ def test_threads_of_programs_that_are_built_later(monkeypatch):
             config(1, -1)
     finally:
         config(1, 0)
+    monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    every = tvm.runtime.num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1,2")
+    assert tvm.runtime.num_threads() == 1
+    monkeypatch.setenv("TVM_NUM_THREADS", "9" * 5000)
+    assert tvm.runtime.num_threads() == every
+    for word in ("²", "１", "-1", "0", "two", ""):
+        monkeypatch.setenv("TVM_NUM_THREADS", word)
+        assert tvm.runtime.num_threads() == 1
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert tvm.runtime.num_threads() == every
     monkeypatch.setenv("TVM_NUM_THREADS", "1")
     assert tvm.runtime.num_threads() == 1
 
@@ -37,7 +49,8 @@ def test_threads_of_programs_that_are_built_later(monkeypatch):
 def test_functions_that_scripts_reach_by_name(tmp_path):
     for name in ("relay._transform.FoldConstant", "runtime.SaveParams", "tvm.graph_executor.create"):
         assert callable(tvm.get_global_func(name))
-    for name in ("relay._transform.Nothing", "runtime.Nothing", "nothing"):
+    others = [f"relay._transform.{word}" for word in ("Nothing", "__name__", "Any", "tvm", "PassContext", "gradient", "create", "")]
+    for name in (*others, "runtime.Nothing", "nothing"):
         assert tvm.get_global_func(name, allow_missing=True) is None
         with pytest.raises(ValueError, match="cannot find a global function"):
             tvm.get_global_func(name)
@@ -49,6 +62,15 @@ def test_functions_that_scripts_reach_by_name(tmp_path):
     lib.export_library(str(tmp_path / "lib.so"))
     assert tvm.get_global_func("runtime.ModuleLoadFromFile")(str(tmp_path / "lib.so"))["default"] is not None
     assert tvm.get_global_func("relay._transform.InferType")()(dense())["main"].ret_type == relay.TensorType((2, 3))
+
+
+def test_names_of_builds_that_are_taken():
+    for name in ("get_graph_json", "get_graph_params", "debug_create", "cuda_graph_create"):
+        with pytest.raises(ValueError, match=f"mod_name is '{name}', by which a library gives something else"):
+            relay.build(dense(), "llvm", mod_name=name)
+    for name in ("", 3):
+        with pytest.raises(ValueError, match="a text that is not empty"):
+            relay.build(dense(), "llvm", mod_name=name)
 
 
 def test_machines_measure_what_main_reaches():
