@@ -314,7 +314,15 @@ void bind_instruments(nb::module_& m) {
                   nb::make_tuple(entry.pass, entry.begin_seconds, entry.seconds, entry.changed));
             return entries;
           },
-          "Name, begin and duration in seconds, and whether anything changed, of each run.");
+          "Name, begin and duration in seconds, and whether anything changed, of each run.")
+      .def_prop_ro(
+          "depths",
+          [](const PassTimes& self) {
+            nb::list depths;
+            for (const auto& entry : self.entries) depths.append(entry.depth);
+            return depths;
+          },
+          "How many runs each of `entries` began inside of.");
   nb::class_<OpCounts>(m, "OpCounts", "The number of calls of operators after each pass.")
       .def(nb::init<>())
       .def("table", &OpCounts::table)

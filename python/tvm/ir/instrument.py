@@ -26,7 +26,7 @@ class PassTimingInstrument(_Timing):  # type: ignore[no-redef]
     def render(self) -> str:
         """The passes that ran under the context, one a line, as TVM writes them: those that a pass ran are behind it and further right. A line
         has the time, that without what the pass ran itself, and the shares of the whole and of the line above. Nothing if none ran."""
-        roots = _nested(self.times.entries)
+        roots = _nested(self.times.entries, self.times.depths)
         whole = sum(each.seconds for each in roots)
         lines: list[str] = []
         stack = [(each, 0, whole) for each in reversed(roots)]
@@ -44,19 +44,18 @@ class _Run:
     """One run of a pass, and those that it started."""
 
     name: str
-    start: float
     seconds: float
     inside: list[_Run] = dataclasses.field(default_factory=list)
 
 
-def _nested(entries: Sequence[tuple[str, float, float, bool]]) -> list[_Run]:
-    """The outermost runs, in order: a run lies inside of another one that began no later and ended no earlier."""
+def _nested(entries: Sequence[tuple[str, float, float, bool]], depths: Sequence[int]) -> list[_Run]:
+    """The outermost runs, in order. Runs stand in the order in which they began, with how many each began inside of: times alone cannot say
+    which of two runs is inside where both took none."""
     roots: list[_Run] = []
     around: list[_Run] = []
-    for name, start, seconds, _ in sorted(entries, key=lambda entry: (entry[1], -entry[2])):
-        made = _Run(name, start, seconds)
-        while around and start + seconds > around[-1].start + around[-1].seconds:
-            around.pop()
+    for (name, _, seconds, _), depth in zip(entries, depths):
+        made = _Run(name, seconds)
+        del around[depth:]
         (around[-1].inside if around else roots).append(made)
         around.append(made)
     return roots

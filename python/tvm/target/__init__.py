@@ -303,12 +303,12 @@ class Target:
         return hash(self._described())
 
     def _described(self) -> str:
-        """Kind, options, general words and hosts as one text: general words that follow from the kind need not be written."""
+        """Kind, options, general words and hosts as one text: what the kind has by default need not be written, nor the name of a tag, whose
+        options say as much. So the text of a target makes one that is equal."""
         parts: list[str] = []
         at: Target | None = self
         while at is not None:
-            plain = {key: value for key, value in at._attrs.items() if key != "keys"}
-            parts.append(f"{at._kind} {at.keys} {sorted((key, _as_text(value)) for key, value in plain.items())}")
+            parts.append(f"{at._kind} {at.keys} {sorted((key, _as_text(value)) for key, value in at.attrs.items() if value != [])}")
             at = at.host
         return " on ".join(parts)
 

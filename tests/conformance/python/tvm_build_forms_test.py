@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
-from tvm.ir.instrument import PassTimingInstrument, pass_instrument
+from tvm.ir.instrument import PassTimingInstrument, _nested, pass_instrument
 from tvm.relay.backend import Executor, Runtime
 from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorFactoryModule, GraphExecutorFactoryModule
 
@@ -212,10 +212,24 @@ def test_results_of_measurements_in_words():
     assert repr(found) == "BenchmarkResult(min=0.001, mean=0.002, median=0.002, max=0.003, std=0.001, results=[0.001, 0.003])"
 
 
+def test_passes_that_took_no_time_are_inside_of_those_that_ran_them():
+    entries = [("outer", 0.0, 0.0, False), ("inner", 0.0, 0.0, False), ("innermost", 0.0, 0.0, False), ("next", 0.0, 1.0, False)]
+    outer, last = _nested(entries, [0, 1, 2, 0])
+    assert (outer.name, [each.name for each in outer.inside], [each.name for each in outer.inside[0].inside], last.name) == ("outer", ["inner"], ["innermost"], "next")
+    timing = PassTimingInstrument()
+    with tvm.transform.PassContext(instruments=[timing]):
+        tvm.transform.Sequential([relay.transform.InferType()])(tvm.IRModule.from_expr(relay.const(1.0)))
+        lines = timing.render().splitlines()
+    assert lines[0].startswith("sequential") and any(line.startswith("\tInferType") for line in lines)
+
+
 def test_targets_in_words_and_options_by_kind():
     Target = tvm.target.Target
     assert str(Target("llvm")) == "llvm -keys=cpu" and str(Target("llvm -mcpu=haswell -mattr=+a,+b")) == "llvm -keys=cpu -mcpu=haswell -mattr=+a,+b"
-    assert Target(str(Target("llvm -device=arm_cpu -mcpu=x"))) == Target("llvm -device=arm_cpu -mcpu=x")
+    for text in ("llvm -device=arm_cpu -mcpu=x", "cuda", "opencl -device=mali", "nvptx", "rocm", "metal", "vulkan -max_num_threads=7", "nvidia/nvidia-a100"):
+        target = Target(text)
+        assert Target(str(target)) == target and hash(Target(str(target))) == hash(target)
+    assert Target("cuda -thread_warp_size=16") != Target("cuda") == Target("cuda -thread_warp_size=32")
     assert Target("llvm -mattr=+a,+b").attrs["mattr"] == ["+a", "+b"] and Target({"kind": "llvm", "libs": ["mkl"]}).attrs["libs"] == ["mkl"]
     cuda = Target("cuda", host="llvm")
     assert (cuda.max_num_threads, cuda.thread_warp_size, cuda.attrs["max_threads_per_block"], cuda.keys) == (1024, 32, 1024, ["cuda", "gpu"])
