@@ -217,9 +217,9 @@ void* held_by(nb::handle capsule, const char* name) {
                                                      : nullptr;
 }
 
-/// An array over the memory that an object of DLPack shows, and true if its owner lets others write
-/// there. Versions before 1 cannot say so: owners that mind give those a copy or an error.
-std::pair<NDArray, bool> exchanged_array(nb::handle object) {
+/// An array over the memory that an object of DLPack shows, and if its owner lets others write
+/// there: nothing where the object exchanges by a version before 1, which cannot say so.
+std::pair<NDArray, std::optional<bool>> exchanged_array(nb::handle object) {
   nb::object capsule = nb::borrow(object);
   if (!PyCapsule_CheckExact(object.ptr())) {
     if (!nb::hasattr(object, "__dlpack__")) refuse(object, "it does not speak DLPack");
@@ -238,7 +238,7 @@ std::pair<NDArray, bool> exchanged_array(nb::handle object) {
     if (!PyCapsule_CheckExact(capsule.ptr()))
       refuse(object, "its __dlpack__ gave " + shown(capsule) + ", which is not a capsule");
   }
-  bool writeable = true;
+  std::optional<bool> writeable;
   const dlpack::Tensor* tensor = nullptr;
   if (void* held = held_by(capsule, "dltensor_versioned")) {
     auto* versioned = static_cast<dlpack::ManagedTensorVersioned*>(held);
@@ -255,7 +255,8 @@ std::pair<NDArray, bool> exchanged_array(nb::handle object) {
   if (array.size() != 0 && array.raw() != place)
     refuse(object, "its elements are not at multiples of their size, as those of arrays are");
   // Who writes to one element does not expect all of them to change.
-  return {array, writeable && !array.is_uniform()};
+  if (array.is_uniform()) writeable = false;
+  return {array, writeable};
 }
 
 /// The same elements under another type of as many bits.
@@ -497,8 +498,8 @@ void bind_arrays(nb::module_& m) {
         }
       },
       nb::arg("data"),
-      "An array over the memory that an object of DLPack shows, and true if its owner lets others "
-      "write there.");
+      "An array over the memory that an object of DLPack shows, and True if its owner lets others "
+      "write there; None if it cannot say.");
   m.def("exchanged_writable", exchanged_writable, nb::arg("array"), nb::kw_only(),
         nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
         nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),

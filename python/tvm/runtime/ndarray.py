@@ -192,17 +192,27 @@ def _at(memory: np.ndarray[Any, Any], array: NDArray) -> bool:
     return memory.size == 0 or memory.__array_interface__["data"][0] == np.asarray(array).__array_interface__["data"][0]
 
 
+def _read_only_in_numpy(given: Any) -> bool:
+    """True if an object shows NumPy a read-only array: so packages say it whose DLPack has no word for it, JAX for one."""
+    if not (hasattr(given, "__array__") or hasattr(given, "__array_interface__")):
+        return False
+    try:
+        return not np.asarray(given).flags.writeable
+    except Exception:  # whatever another package raises where NumPy has no such dtype
+        return False
+
+
 def from_dlpack(dltensor: Any) -> NDArray:
     """An array of the same memory as one of another package, through DLPack: an array, or a capsule of one. It may be written where its owner
-    lets others write: not where the array is NumPy's and read-only, or a program gave it, or DLPack (of version 1 and later) says so. Raises
-    TypeError for what cannot be shared."""
+    lets others write: not where the array is NumPy's and read-only, or a program gave it, or DLPack (of version 1 and later) says so, or, where it
+    cannot say, the array is read-only for NumPy. Raises TypeError for what cannot be shared."""
     if isinstance(dltensor, NDArray):
         memory = getattr(dltensor, "_memory", None)
         return NDArray(dltensor) if memory is None else OwnArray(memory)
     if isinstance(dltensor, np.ndarray):
         return numpyasarray(dltensor)
     made, writable = _core.exchanged_array(dltensor)
-    if not writable:
+    if writable is False or (writable is None and _read_only_in_numpy(dltensor)):
         return NDArray(made)
     return OwnArray(_writable(np.asarray(made)))
 
@@ -210,6 +220,8 @@ def from_dlpack(dltensor: Any) -> NDArray:
 def numpyasarray(np_data: np.ndarray[Any, Any]) -> NDArray:
     """An array of the same memory as one of NumPy, which may be written where that one may. Raises TypeError for elements in another order of
     bytes and at odd addresses: arrays have none such, and would be copies."""
+    if np_data.size > 1 and all(stride == 0 for stride, extent in zip(np_data.strides, np_data.shape) if extent > 1):
+        return NDArray(np_data)  # one element stands for all: who writes to one does not expect others to change
     made = OwnArray(np_data) if np_data.flags.writeable else NDArray(np_data)
     if not _at(np_data, made):
         raise TypeError("memory of elements in another order of bytes, or at odd addresses, cannot be shared: tvm.nd.array(a) is a copy")

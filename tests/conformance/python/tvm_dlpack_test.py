@@ -46,6 +46,38 @@ def test_memory_that_is_read_only_is_not_written():
         tvm.nd.numpyasarray(fixed).copyfrom(np.full(3, 9.0))
 
 
+def test_memory_that_only_numpy_says_is_read_only_is_not_written():
+    class Immutable(Older):
+        """An array of a package whose DLPack has no word for read-only."""
+
+        def __array__(self, dtype=None, copy=None):
+            seen = self.array.view()
+            seen.flags.writeable = False
+            return seen
+
+    class Unseen(Older):
+        """One of elements that NumPy does not have."""
+
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("no such dtype")
+
+    memory = np.arange(3.0)
+    with pytest.raises(ValueError, match="cannot be written"):
+        tvm.nd.from_dlpack(Immutable(memory)).copyfrom(np.full(3, 9.0))
+    assert memory.tolist() == [0, 1, 2] and tvm.nd.from_dlpack(Immutable(memory)).numpy().tolist() == [0, 1, 2]
+    tvm.nd.from_dlpack(Unseen(memory)).copyfrom(np.full(3, 9.0))
+    assert memory.tolist() == [9, 9, 9]
+
+
+def test_an_element_that_is_several_is_not_written():
+    one = np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,))
+    for given in (one, Forwarding(one)):
+        made = tvm.nd.from_dlpack(given)
+        with pytest.raises(ValueError, match="cannot be written"):
+            made[:] = np.zeros(3)
+        assert made.numpy().tolist() == [1, 1, 1]
+
+
 def test_constants_of_a_program_are_not_written():
     program = native.compile(native.parse("def @main(%x: Tensor[(3), float32]) { (%x, Constant([1,2,3],(3),float32)) }"))
     given = program(np.zeros(3, "float32"))[1]
