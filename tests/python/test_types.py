@@ -103,7 +103,7 @@ def test_strictly_typed(tmp_path):
     config = tmp_path / "mypy.ini"
     config.write_text(
         "[mypy]\n[mypy-relay.frontend.torch.*]\nignore_errors = True\n[mypy-relay.serve.*,relay.ray.*]\ndisallow_subclassing_any = False\nwarn_unused_ignores = False\n"
-        "[mypy-uvicorn.*,uvloop.*,orjson.*,httptools.*,ray.*,pyarrow.*]\nignore_missing_imports = True\n"
+        "[mypy-uvicorn.*,uvloop.*,orjson.*,httptools.*,ray.*,pyarrow.*,cloudpickle.*]\nignore_missing_imports = True\n"
     )
 
     def mypy(*args):

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import enum
 import functools
+import math
 import os
 import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import _absent
+from ..exec import popen_worker
+from ..exec.popen_worker import HEAD, TIME, framed
 from . import _by_value
 
 __all__ = ["MapResult", "PopenPoolExecutor", "PopenWorker", "StatusKind", "kill_child_processes"]
 
-_HEAD = struct.Struct("<q")
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 
 
 class StatusKind(enum.Enum):
@@ -41,30 +44,74 @@ class MapResult(NamedTuple):
     value: Any
 
 
-def write_message(pipe: Any, data: bytes) -> None:
-    """Writes bytes with their number in front."""
-    view = memoryview(_HEAD.pack(len(data)) + data)
-    while view:
-        view = view[pipe.write(view) :]
+class _Pipes:
+    """The pipes to and from a worker. Neither direction ever waits for the other: what comes while a message goes is kept for `receive`."""
 
+    def __init__(self, calls: int, answers: int) -> None:
+        self._calls, self._answers = os.fdopen(calls, "wb", 0), os.fdopen(answers, "rb", 0)
+        for pipe in (self._calls, self._answers):
+            os.set_blocking(pipe.fileno(), False)
+        self._came = bytearray()
+        self._ended = False
 
-def read_message(pipe: Any, deadline: float | None = None) -> bytes | None:
-    """The next bytes that `write_message` wrote; None at the end of the pipe. Raises TimeoutError after `deadline`, as `time.monotonic` counts."""
-    head = _read(pipe, _HEAD.size, deadline)
-    return None if head is None else _read(pipe, _HEAD.unpack(head)[0], deadline)
+    @property
+    def has_calls(self) -> bool:
+        """True until `close_calls`."""
+        return not self._calls.closed
 
+    def close_calls(self) -> None:
+        """Says that no message follows."""
+        self._calls.close()
 
-def _read(pipe: Any, count: int, deadline: float | None) -> bytes | None:
-    parts: list[bytes] = []
-    while count > 0:
-        if deadline is not None and not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+    def close(self) -> None:
+        """Closes both."""
+        self._calls.close()
+        self._answers.close()
+
+    def _step(self, sending: bool, deadline: float | None) -> bool:
+        """Waits until something came, or until a message can go on: True for the latter. Raises TimeoutError."""
+        if self._answers.closed:  # another thread ended the process
+            self._ended = True
+            raise BrokenPipeError
+        poll, answers = select.poll(), self._answers.fileno()
+        if not self._ended:
+            poll.register(answers, select.POLLIN)
+        if sending:
+            poll.register(self._calls.fileno(), select.POLLOUT)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready = dict(poll.poll(None if left is None else min(math.ceil(1000 * left), popen_worker.LONGEST)))
+        if not ready and deadline is not None and time.monotonic() >= deadline:
             raise TimeoutError
-        part = pipe.read(min(count, _PIECE))
-        if not part:
+        if ready.pop(answers, 0):
+            part = self._answers.read(_PIECE)
+            self._came += part or b""
+            self._ended = self._ended or part == b""
+        return bool(ready)
+
+    def send(self, message: bytes, timeout: float | None) -> None:
+        """Writes a message to a process that may take `timeout` seconds for reading it, from when it first answered. Raises TimeoutError, and
+        BrokenPipeError where the process died."""
+        rest, deadline = memoryview(framed(message)), None
+        while rest:
+            if deadline is None and timeout is not None and self._came:
+                deadline = time.monotonic() + timeout
+            if self._step(True, deadline):
+                rest = rest[self._calls.write(rest) or 0 :]
+
+    def receive(self, deadline: float | None = None) -> bytes | None:
+        """The next message; None at the end of the pipe. Raises TimeoutError."""
+        while not self._ended and len(self._came) < self._needed():
+            self._step(False, deadline)
+        needed = self._needed()
+        if len(self._came) < needed:
             return None
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+        message = bytes(self._came[HEAD.size : needed])
+        del self._came[:needed]
+        return message
+
+    def _needed(self) -> int:
+        """How many bytes the next message takes, as far as is known."""
+        return HEAD.size + (HEAD.unpack_from(self._came)[0] if len(self._came) >= HEAD.size else 0)
 
 
 def kill_child_processes(pid: int) -> None:
@@ -78,8 +125,9 @@ def kill_child_processes(pid: int) -> None:
 class PopenWorker:
     """One process that calls functions, one at a time. It starts with the first call, and anew after it died or took too long.
 
-    `initializer(*initargs)` is called first in each process. `maximum_uses`: how many calls a process takes; None: any number. Functions may
-    be lambdas and those of the script itself; what they read of its globals goes along.
+    `initializer(*initargs)` is called first in each process; one that raises ends it, and `send` raises what it raised. `maximum_uses`: how many
+    calls a process takes; None: any number. Functions and classes may be those of the script itself, and lambdas: the package cloudpickle sends
+    them with what they read of the script's globals. A process ends with the one that started it.
     """
 
     def __init__(
@@ -92,9 +140,8 @@ class PopenWorker:
         self._maximum_uses, self._uses = maximum_uses, 0
         self._stdout, self._stderr = stdout, stderr
         self._process: subprocess.Popen[bytes] | None = None
-        self._calls: Any = None
-        self._answers: Any = None
-        self._deadline: float | None = None
+        self._pipes: _Pipes | None = None
+        self._limits: collections.deque[float | None] = collections.deque()  # of the calls that were sent, and not received
 
     def __del__(self) -> None:
         try:
@@ -105,20 +152,20 @@ class PopenWorker:
     def kill(self) -> None:
         """Ends the process, and what it runs. A later call starts another one."""
         process, self._process = self._process, None
-        for pipe in (self._calls, self._answers):
-            if pipe is not None:
-                pipe.close()
-        self._calls = self._answers = None
+        pipes, self._pipes = self._pipes, None
+        self._limits.clear()
+        if pipes is not None:
+            pipes.close()
         if process is not None:
             kill_child_processes(process.pid)
             process.wait()
 
     def join(self, timeout: float | None = None) -> None:
-        """Lets the process finish what it runs, and waits for its end. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+        """Lets the process finish what it runs, and waits for its end. Raises subprocess.TimeoutExpired after `timeout` seconds; the process takes
+        no further calls then, and the next `send` ends it and starts another one."""
         if self._process is not None:
-            if self._calls is not None:
-                self._calls.close()
-                self._calls = None
+            if self._pipes is not None:
+                self._pipes.close_calls()
             self._process.wait(timeout)
 
     def is_alive(self) -> bool:
@@ -130,7 +177,7 @@ class PopenWorker:
         answers_read, answers_write = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tvm.exec.popen_worker", str(calls_read), str(answers_write)],
+                [sys.executable, str(Path(popen_worker.__file__).absolute()), str(calls_read), str(answers_write)],
                 pass_fds=(calls_read, answers_write), stdout=self._stdout, stderr=self._stderr, start_new_session=True, env=_environment(),
             )  # fmt: skip
         except BaseException:
@@ -140,40 +187,75 @@ class PopenWorker:
         finally:
             os.close(calls_read)
             os.close(answers_write)
-        self._calls, self._answers = os.fdopen(calls_write, "wb", 0), os.fdopen(answers_read, "rb", 0)
+        self._pipes = _Pipes(calls_write, answers_read)
         self._uses = 0
-        write_message(self._calls, _by_value.dumps(list(sys.path)))
+        self._write(self._pipes, _by_value.dumps(list(sys.path)), None)
 
     def send(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, timeout: float | None = None) -> None:
-        """Begins a call, which may take `timeout` seconds; `recv` gives its result."""
-        data = _by_value.dumps((fn, tuple(args), dict(kwargs or {})))
-        if self._process is not None and (not self.is_alive() or self._uses == self._maximum_uses):
+        """Begins a call, which may take `timeout` seconds; `recv` gives its result.
+
+        The time begins when the process has read the call, so the start of the process takes none of it. The process ends itself after that time.
+        Raises TimeoutError where the process, which runs another call, does not read this one in time.
+        """
+        if timeout is not None and math.isnan(timeout):
+            raise ValueError("the timeout of a call is a number of seconds, not nan")
+        call = _by_value.dumps((fn, tuple(args), dict(kwargs or {})))
+        if self._process is not None and (not self.is_alive() or self._uses == self._maximum_uses or self._pipes is None or not self._pipes.has_calls):
             self.kill()
-        if self._process is None:
+        if self._pipes is None:
             self._start()
             if self._initializer is not None:
-                write_message(self._calls, _by_value.dumps((self._initializer, self._initargs, {})))
-                self.recv()
+                self._initialize(self._initializer)
         self._uses += 1
+        self._write_call(call, timeout)
+
+    def _initialize(self, initializer: Callable[..., Any]) -> None:
+        """Runs the initializer, and ends a process in which it raised."""
         try:
-            write_message(self._calls, data)
+            self._write_call(_by_value.dumps((initializer, self._initargs, {})), None)
+            self.recv()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _write_call(self, call: bytes, timeout: float | None) -> None:
+        assert self._pipes is not None
+        self._limits.append(timeout)
+        try:
+            self._write(self._pipes, TIME.pack(math.inf if timeout is None else timeout) + call, timeout)
+        except TimeoutError:
+            self.kill()
+            raise TimeoutError("the process did not read the call in the time that it may take") from None
+
+    @staticmethod
+    def _write(pipes: _Pipes, message: bytes, timeout: float | None) -> None:
+        try:
+            pipes.send(message, timeout)
         except BrokenPipeError:
             pass  # the process died; recv says so
-        self._deadline = None if timeout is None else time.monotonic() + timeout
 
     def recv(self) -> Any:
         """The result of the call that `send` began. Raises what the function raised, TimeoutError where it took too long, ChildProcessError
         where the process died; after these two the process is another one."""
-        if self._answers is None:
+        if self._pipes is None or self._process is None:
             raise RuntimeError("Process is not running: send begins a call, and recv gives its result")
-        deadline, self._deadline = self._deadline, None
+        if not self._limits:
+            raise RuntimeError("there is no call whose result recv could give: send begins one")
+        limit, process, deadline = self._limits.popleft(), self._process, math.inf
+        late = False
         try:
-            data = read_message(self._answers, deadline)
+            data = self._pipes.receive()  # when the call began
+            if data is not None:
+                deadline = math.inf if limit is None else TIME.unpack(data)[0] + limit
+                data = self._pipes.receive(None if deadline == math.inf else deadline)
         except TimeoutError:
-            self.kill()
-            raise TimeoutError("the call took longer than it may") from None
+            data, late = None, True
+        except BrokenPipeError:
+            data = None
         if data is None:
             self.kill()
+            if late or (process.returncode == -signal.SIGKILL and time.monotonic() >= deadline):
+                raise TimeoutError("the call took longer than it may")
             raise ChildProcessError("Subprocess terminated")
         status, value = _by_value.loads(data)
         if status == StatusKind.EXCEPTION.value:

@@ -1,9 +1,14 @@
 """Calls in other processes: tvm.contrib.popen_pool."""
 
+import dataclasses
+import enum
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
+import typing
 
 import numpy as np
 import pytest
@@ -126,3 +131,153 @@ def test_a_script_without_a_guard(tmp_path):
                       "print(PopenPoolExecutor(max_workers=1, timeout=60).submit(work, 2).result())\n")  # fmt: skip
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "42\n", done.stderr
+
+
+def _refuse():
+    raise ValueError("no device")
+
+
+def test_an_initializer_that_fails_fails_each_time():
+    pool = PopenPoolExecutor(max_workers=1, initializer=_refuse)
+    found = list(pool.map_with_error_catching(abs, [1, 2]))
+    assert [(one.status, str(one.value)) for one in found] == [(StatusKind.EXCEPTION, "no device")] * 2
+
+
+class _Pair(Exception):
+    def __init__(self, a, b):
+        super().__init__(f"{a} and {b}")
+
+
+def _raise_pair():
+    raise _Pair(1, 2)
+
+
+def test_functions_carry_what_they_read_and_no_more(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import threading\nfrom tvm.contrib.popen_pool import PopenWorker\nlock = threading.Lock()\nclass Holder:\n    lock = 3\n"
+                      "def lock_of(holder):\n    return holder.lock\ndef annotated(x: int) -> str: ...\n"
+                      "worker = PopenWorker()\nworker.send(lambda: (lock_of(Holder()), annotated.__annotations__))\nprint(worker.recv())\n")  # fmt: skip
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "(3, {'x': <class 'int'>, 'return': <class 'str'>})\n", done.stderr
+
+
+def test_an_exception_that_cannot_be_read_again():
+    worker = PopenWorker()
+    worker.send(_raise_pair)
+    with pytest.raises(RuntimeError, match="_Pair: 1 and 2"):
+        worker.recv()
+
+
+def test_dataclasses_enumerations_and_generics_of_a_script():
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        size: int = 3
+
+    class Mode(enum.Enum):
+        FAST = 1
+
+    Element = typing.TypeVar("Element")
+
+    class Box(typing.Generic[Element]):
+        pass
+
+    def work(config, mode):
+        return dataclasses.replace(config, size=config.size + 1), mode is Mode.FAST, mode, Box[int]() is not None
+
+    worker = PopenWorker()
+    worker.send(work, [Config(), Mode.FAST])
+    config, same, mode, made = worker.recv()
+    assert config == Config(4) and same and mode is Mode.FAST and made
+
+
+def test_a_class_that_comes_back_is_left_alone():
+    seen = []
+
+    class Counter:
+        limit = 1
+
+        def count(self):
+            seen.append(self.limit)
+
+    before = Counter.count
+    worker = PopenWorker()
+    worker.send(lambda: Counter())
+    Counter.limit = 2
+    worker.recv().count()
+    assert seen == [2] and Counter.count is before
+    worker.send(lambda: Counter().limit)  # the process has the class of its last call
+    assert worker.recv() == 2
+
+
+def test_the_start_of_a_process_takes_none_of_the_time():
+    worker = PopenWorker()
+    worker.send(os.getpid, timeout=0.05)
+    assert worker.recv() == worker._process.pid
+    with pytest.raises(ValueError, match="not nan"):
+        worker.send(os.getpid, timeout=float("nan"))
+    with pytest.raises(RuntimeError, match="no call whose result"):
+        worker.recv()
+
+
+def test_a_process_ends_itself_after_its_time():
+    worker = PopenWorker()
+    worker.send(time.sleep, [600], timeout=0.2)
+    worker._process.wait(60)  # nobody receives
+    with pytest.raises(TimeoutError, match="took longer"):
+        worker.recv()
+
+
+def test_a_process_ends_with_its_parent():
+    parent = subprocess.Popen(
+        [sys.executable, "-c", "import time\nfrom tvm.contrib.popen_pool import PopenWorker\nworker = PopenWorker()\nworker.send(time.sleep, [600])\n"
+         "print(worker._process.pid, flush=True)\ntime.sleep(600)"], stdout=subprocess.PIPE, text=True)  # fmt: skip
+    group = int(parent.stdout.readline())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(600):
+        stat = f"/proc/{group}/stat"
+        if not os.path.exists(stat) or open(stat).read().rsplit(")", 1)[1].split()[0] == "Z":
+            return
+        time.sleep(0.1)
+    os.killpg(group, signal.SIGKILL)
+    pytest.fail("the process outlived its parent")
+
+
+def test_a_long_message_to_a_busy_process():
+    worker = PopenWorker()
+    worker.send(os.getpid)
+    worker.recv()
+    worker.send(time.sleep, [600])
+    with pytest.raises(TimeoutError, match="did not read the call"):
+        worker.send(len, [bytes(10_000_000)], timeout=0.3)
+    worker.send(len, [bytes(10_000_000)], timeout=100)
+    worker.send(bytes, [10_000_000])  # what comes back meanwhile is kept
+    worker.send(len, [bytes(10_000_000)])
+    assert worker.recv() == 10_000_000 and len(worker.recv()) == 10_000_000 and worker.recv() == 10_000_000
+
+
+def test_many_open_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2000:
+        pytest.skip("the system allows fewer files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2000, hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        worker = PopenWorker()
+        worker.send(_half, [8], timeout=100)
+        assert worker.recv() == 4
+        worker.kill()
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_send_after_a_join_that_was_too_short():
+    worker = PopenWorker()
+    worker.send(time.sleep, [600])
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.join(0.1)
+    worker.send(_half, [8])
+    assert worker.recv() == 4
