@@ -38,7 +38,7 @@ def wheel():
 def test_is_what_is_tested():
     assert "site-packages" in PACKAGE.parts
     assert importlib.metadata.version("relay-lang") == importlib.metadata.version("relay-lang-tvm") == relay.__version__
-    assert importlib.metadata.requires("relay-lang-tvm") == [f"relay-lang=={relay.__version__}"]
+    assert importlib.metadata.requires("relay-lang-tvm") == [f"relay-lang=={relay.__version__}", "cloudpickle>=2.2"]
 
 
 def test_needs_numpy_alone():
