@@ -85,7 +85,7 @@ def test_values_of_nodes():
 def test_values_of_nodes_of_a_file(tmp_path):
     relay.build(network(), "llvm", params={"w": W}).export_library(str(tmp_path / "net.so"))
     module = debug_executor.GraphModuleDebug(tvm.runtime.load_module(str(tmp_path / "net.so"))["default"](tvm.cpu()), tvm.cpu())
-    with pytest.raises(RuntimeError, match="a program from a file has no graph"):
+    with pytest.raises(RuntimeError, match="a program from a file has no functions of nodes"):
         module.debug_get_output(0)
 
 

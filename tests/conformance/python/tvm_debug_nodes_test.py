@@ -88,3 +88,29 @@ def test_weights_that_were_set_anew_are_inputs_of_the_graph():
     module.run(number=1)
     np.testing.assert_array_equal(module.debug_get_output(name).numpy(), 3 * X)
     assert [node["name"] for node in module.debug_datum.get_graph_nodes()][:2] == ["x", "w"]
+
+
+def test_results_stay_until_an_input_changes():
+    x, y = relay.var("x", shape=(2, 4)), relay.var("y", shape=(2, 4))
+    module, graph = module_of(relay.Function([x, y], relay.Tuple([relay.nn.softmax(x), relay.nn.batch_flatten(relay.nn.softmax(relay.exp(y)))])), x=X, y=Y)
+    module.run(number=1)
+    heads = [head[0] for head in graph["heads"]]
+    before = [module.get_output(i).numpy() for i in range(2)]
+    module.debug_get_output(0)
+    for at, value in zip(heads, before):
+        np.testing.assert_array_equal(module.get_node_output(at).numpy(), value)
+    module.set_input("x", X + 1)
+    module.debug_get_output("x")
+    np.testing.assert_array_equal(module.get_node_output(heads[1]).numpy(), before[1])
+    with pytest.raises(RuntimeError, match="did not run yet"):
+        module.get_node_output(heads[0])
+
+
+def test_the_table_is_that_of_the_last_run():
+    x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(4, 4))
+    module, graph = module_of(relay.Function([x, w], relay.nn.dense(x, w)), {"w": np.eye(4, dtype="float32")}, x=X)
+    module.run(number=1)
+    table = module.get_debug_result()
+    module.set_input("w", np.zeros((4, 4), "float32"))
+    assert not module.execute_node(graph["nodes"][-1]["name"]).numpy().any()
+    assert module.get_debug_result() == table

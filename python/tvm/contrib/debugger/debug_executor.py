@@ -16,6 +16,7 @@ from .debug_result import GRAPH_DUMP_FILE_NAME, DebugResult
 
 __all__ = ["GraphModuleDebug", "create"]
 
+
 def create(graph_json_str: Any, libmod: Any, device: Any, dump_root: Any = None) -> GraphModuleDebug:
     """A GraphModuleDebug of what `relay.build` unpacks to. Raises ValueError for a graph that is no text."""
     require_graph(graph_json_str)
@@ -27,14 +28,17 @@ class GraphModuleDebug(GraphModule):
 
     Nodes run one by one, each compiled by itself; the outputs of `run` are those of the program as a whole. With `dump_root` there is a folder
     `_tvmdbg_device_CPU_0` in it until `exit`: the graph is `_tvmdbg_graph_dump.json`, and each run writes the results of all nodes to
-    `output_tensors.params` and their times to `_tvmdbg_execution_trace.json`. A program from a file keeps no graph: it has the times of kernels.
+    `output_tensors.params` and their times to `_tvmdbg_execution_trace.json`. A program from a file keeps the graph's text, and not the functions of
+    its nodes: `run` prints the times of its kernels.
     """
 
     def __init__(self, module: Any, device: Any, graph_json_str: Any = None, dump_root: Any = None) -> None:
         require_cpu(device, "a program")
         super().__init__(module)
         self._nodes: Nodes | None = None
+        # The weights that are inputs: of the nodes, and of the graph that `debug_datum` is about, which is that of the last run.
         self._opened: frozenset[str] = frozenset()
+        self._shown: frozenset[str] = frozenset()
         self._dump_path: str | None = None
         if dump_root is not None:
             folder = Path(dump_root) / "_tvmdbg_device_CPU_0"
@@ -55,6 +59,8 @@ class GraphModuleDebug(GraphModule):
             self.debug_datum.report = self._measured()
         else:
             nodes = self._set_nodes()
+            if self._shown != self._opened:
+                self.debug_datum, self._shown = DebugResult(nodes.graph.text(), self._dump_path), self._opened
             self.debug_datum.update_output_tensors(nodes.run_all())
             self.debug_datum.update_times([nodes.times(at, number, repeat).results for at in range(len(nodes.graph.nodes))])
         if self._dump_path is not None:
@@ -65,13 +71,11 @@ class GraphModuleDebug(GraphModule):
     def _set_nodes(self) -> Nodes:
         """The nodes, with the inputs that are set; others are zeros. Raises ValueError for one that is not set and has no one shape, RuntimeError for a program from a file."""
         if self._weights is None:
-            raise RuntimeError("a program from a file has no graph: its nodes are those of one that was built in this process")
+            raise RuntimeError("a program from a file has no functions of nodes: only one that was built in this process runs node by node")
         opened = frozenset(name for name in self._names if name in self._weights.values) | self._replaced.keys()
         self._fill()
         if self._nodes is None or opened != self._opened:
             self._nodes, self._opened = self._weights.nodes(opened), opened
-            if opened:
-                self.debug_datum = DebugResult(self._nodes.graph.text(), self._dump_path)
         self._nodes.take({**dict(zip(self._names, self._inputs)), **self._replaced})
         return self._nodes
 

@@ -24,17 +24,27 @@ class Nodes:
         self._compiled = compiled
         self._programs: dict[Any, Executable] = {}
         self._values: dict[int, list[Any]] = {}
+        self._given: dict[str, Any] = {}
 
     def take(self, inputs: Mapping[str, Any]) -> None:
-        """Begins anew with values of the inputs, by name. Raises ValueError for one that is missing."""
-        self._values = {}
+        """Takes values of the inputs, by name. Nodes that depend on an input with another array than before lose their results; the others keep
+        them. Raises ValueError for an input that is missing."""
         for param in self.graph.main.params:
             if inputs.get(param.name_hint) is None:
                 raise ValueError(f"the input {param.name_hint!r} was not set")
         given: dict[Any, Any] = {param: inputs[param.name_hint] for param in self.graph.main.params}
+        before, self._given = self._given, {param.name_hint: value for param, value in given.items()}
+        changed: set[int] = set()
         for at, (row, expr) in enumerate(zip(self.graph.nodes, self.graph.exprs)):
-            if row["op"] == "null":
-                self._values[at] = _leaves(expr.data if isinstance(expr, Constant) else given[expr])
+            if row["op"] != "null":
+                if any(source in changed for source, _, _ in row["inputs"]):
+                    changed.add(at)
+                    self._values.pop(at, None)
+            elif isinstance(expr, Constant):
+                self._values.setdefault(at, _leaves(expr.data))
+            elif before.get(expr.name_hint) is not given[expr]:
+                changed.add(at)
+                self._values[at] = _leaves(given[expr])
 
     def _program(self, at: int) -> Executable:
         """What runs a node."""
