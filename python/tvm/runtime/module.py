@@ -190,8 +190,12 @@ class Module:
 
 
 def load_module(path: Any, fmt: str = "") -> Module:
-    """A program that was written by `export_library`. Its machine code runs: load only what you would run."""
-    return Module(_relay.load(os.fspath(path), threads=configured()))
+    """A program that was written by `export_library`; that of `tvm.build` is called with its outputs again. Its machine code runs: load only what
+    you would run."""
+    from . import packed
+
+    program = _relay.load(os.fspath(path), threads=configured())
+    return packed.of_program(program) if packed.NOTE in program.notes else Module(program)
 
 
 def enabled(target: str) -> bool:

@@ -36,7 +36,7 @@ def _generator(function: Callable[..., Any]) -> Callable[..., Any]:
         from .packed import BuiltFunctions
 
         made = function(func)
-        if not isinstance(made, BuiltFunctions):
+        if not isinstance(made, BuiltFunctions) or not made.functions:
             return made
         symbol = str(func.attrs["global_symbol"]) if func.attrs is not None and "global_symbol" in func.attrs.keys() else ""
         return made.functions.get(symbol, made.functions[made.entry_name])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import contextvars
 import functools
@@ -177,6 +178,9 @@ class PrimFunc:
         for each in self.args:
             if not isinstance(each, Described):
                 raise TypeError(f"the arguments of a function are tensors of te.placeholder and te.compute, not {type(each).__name__}")
+        for each, times in collections.Counter(self.inputs).items():
+            if times > 1:
+                raise ValueError(f"the placeholder {each.name} is {times} of the arguments: each input is one")
 
     def with_attr(self, name: Any, value: Any = None) -> PrimFunc:
         """The same with an attribute, or several of a dictionary."""
@@ -262,7 +266,7 @@ def build(inputs: Any, args: Any = None, target: Any = None, target_host: Any = 
     """A module with a compiled function of described tensors: ``built[name](x, y, out)`` writes its outputs. `inputs`: what `create_prim_func`
     gave, a dictionary or list of such by name, or the tensors themselves."""
     from ..runtime.module import Module
-    from ..runtime.packed import BuiltFunctions
+    from ..runtime import packed
     from ..target import Target
 
     Target.machine_of(target)
@@ -276,7 +280,7 @@ def build(inputs: Any, args: Any = None, target: Any = None, target_host: Any = 
         from .. import _absent
 
         raise _absent.OutOfScope(_absent.explanation("tvm.build"))
-    made: Module = BuiltFunctions({each: function_of(func) for each, func in found.items()}, {each: func.args for each, func in found.items()}, target)
+    made: Module = packed.build({each: function_of(func) for each, func in found.items()}, {each: func.args for each, func in found.items()}, target)
     return made
 
 

@@ -74,11 +74,58 @@ def test_several_functions_and_measurements():
         module["twice"](arrays[0])
 
 
+def test_files_of_functions(tmp_path):
+    a, b = te.placeholder((4,), name="a"), te.placeholder((4,), name="b")
+    more = te.create_prim_func([a, te.compute((4,), lambda i: a[i] + 1.0)])
+    path = str(tmp_path / "f.so")
+    tvm.build(te.create_prim_func([a, te.compute((4,), lambda i: a[i] - b[i]), b]), target="llvm", name="minus").export_library(path)
+    loaded, out = tvm.runtime.load_module(path), tvm.nd.empty((4,))
+    loaded["minus"](tvm.nd.array(X[0]), out, tvm.nd.array(X[1]))
+    assert out.numpy().tolist() == [-4] * 4
+    loaded.export_library(path)
+    assert tvm.runtime.load_module(path).entry_name == "minus"
+    with pytest.raises(NotImplementedError, match="the module has f, g: build and export each by itself"):
+        tvm.build({"f": more, "g": more}, target="llvm").export_library(path)
+    for note in ("3", "{", '{"f": [true]}', '{"f": [true, 1, true]}', '{"f": [true, false], "g": []}'):
+        loaded.program.with_notes({"arrays": note}).save(path)
+        with pytest.raises(ValueError, match="note 'arrays' does not say"):
+            tvm.runtime.load_module(path)
+
+
+def test_outputs_that_do_not_fit():
+    a = te.placeholder((4,), name="a")
+    function, given = built(a, te.compute((4,), lambda i: a[i] + 0.5)), tvm.nd.array(X[0])
+    with pytest.raises(TypeError, match="f writes float32, and the array for it is int32"):
+        function(given, tvm.nd.empty((4,), "int32"))
+    with pytest.raises(ValueError, match=r"f writes an array of shape \(4,\), and the one for it has \(3,\)"):
+        function(given, tvm.nd.empty((3,)))
+    with pytest.raises(TypeError, match="f writes to a tvm.nd.array, not to ndarray"):
+        function(given, np.zeros(4, "float32"))
+
+
+def test_functions_have_as_many_threads_as_were_chosen(monkeypatch):
+    import relay as native
+
+    asked = []
+    compiled = native.compile
+    monkeypatch.setattr(native, "compile", lambda *args, threads=0, **kwargs: asked.append(threads) or compiled(*args, threads=threads, **kwargs))
+    a = te.placeholder((4,), name="a")
+    choose = tvm.get_global_func("runtime.config_threadpool")
+    try:
+        choose(1, 1)
+        built(a, te.compute((4,), lambda i: a[i] * 4.0))
+    finally:
+        choose(1, 0)
+    assert asked == [1]
+
+
 def test_what_cannot_be_built():
     a, b = te.placeholder((4,), name="a"), te.placeholder((te.var("n"),), name="b")
     c = te.compute((4,), lambda i: a[i] + 1.0)
     with pytest.raises(ValueError, match="placeholder a is no input of what is built"):
         tvm.build(te.create_prim_func([c]), target="llvm")
+    with pytest.raises(ValueError, match="the placeholder a is 2 of the arguments"):
+        tvm.build([a, a, c], target="llvm")
     with pytest.raises(ValueError, match="there is nothing to build"):
         tvm.build([a], target="llvm")
     with pytest.raises(NotImplementedError, match="b, whose extents are not numbers"):
