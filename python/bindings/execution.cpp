@@ -6,6 +6,7 @@
 #include <bindings/bindings.h>
 #include <bindings/kernels.h>
 #include <bindings/machines.h>
+#include <bindings/profiles.h>
 #include <bindings/values.h>
 
 #include <nanobind/stl/map.h>
@@ -360,23 +361,11 @@ void bind_execution(nb::module_& m) {
             const vm::Entry& entry = self.executable().entries.front();
             vm::Profile profile;
             self.run(entry, bind_arguments(self.check(entry), entry, args, kwargs), &profile);
-            nb::list kernels;
-            for (size_t i = 0; i < profile.kernels.size(); ++i) {
-              const auto& measured = profile.kernels[i];
-              if (measured.calls == 0) continue;
-              nb::dict row;
-              row["name"] = self.executable().kernels[i].name;
-              row["calls"] = measured.calls;
-              row["seconds"] = static_cast<double>(measured.nanoseconds) * 1e-9;
-              row["flops"] = measured.flops;
-              row["bytes"] = measured.bytes;
-              row["source"] = self.executable().kernels[i].source;
-              kernels.append(row);
-            }
-            return kernels;
+            return profile_rows(self.executable(), profile);
           },
-          "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, and its "
-          "text.")
+          "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, its "
+          "text, "
+          "and the dtypes and shapes of its tensors.")
       .def(
           "save",
           [](const Program& self, nb::handle path) {

@@ -199,7 +199,11 @@ _profile = Executable.profile
 
 
 def _profile_shown(self: Executable, *args: _AnyType, **kwargs: _AnyType) -> list[_AnyType]:
-    """Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, and its text (`source`); printed, a table."""
+    """Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, its text (`source`), and `arguments`; printed, a table.
+
+    `arguments` has a list for launches that differ in it: the dtype and the shape of each tensor that the kernel reads and then of those that it
+    writes, with -1 for an extent that only a run knows.
+    """
     from . import display
 
     return display.Profile(_profile(self, *args, **kwargs))

@@ -487,6 +487,9 @@ def test_save_load_and_pickle(program, data, tmp_path):
 def test_profile(program, data):
     rows = program.profile(data)
     assert rows and all(row["calls"] >= 1 and row["seconds"] >= 0 and row["name"] for row in rows)
+    x, n = relay.var("x", shape=(2, 3)), relay.var("n", dtype="int32", shape=())
+    (row,) = relay.compile(relay.Function([x, n], relay.cast(n, "float32") * x)).profile(np.ones((2, 3), "float32"), np.int32(2))
+    assert row["arguments"] in ([[("int32", ()), ("float32", (2, 3)), ("float32", (2, 3))]], [[("float32", (2, 3)), ("int32", ()), ("float32", (2, 3))]])
 
 
 def test_failures_of_programs_are_execution_errors():

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -85,13 +84,11 @@ def _hash_of(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(f"{row['name']} {row['flops']} {row['bytes']}".encode()).hexdigest()[:16]
 
 
-_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), (\w+)\]")
-
-
-def _shapes_of(source: str) -> str:
-    """The tensors that a kernel's text says it gets and gives, as TVM writes them: ``float32[2, 3], int32[]``. Extents of a run are question marks."""
-    found = _TENSOR.findall(source.split("{")[0])
-    return ", ".join(f"{dtype}[{', '.join(each.strip() for each in extents.split(',') if each.strip())}]" for extents, dtype in found)
+def _shapes_of(launches: Sequence[Sequence[tuple[str, Sequence[int]]]]) -> str:
+    """The tensors that a kernel gets and gives, as TVM writes them: ``float32[2, 3], int32[]``. Extents of a run are question marks; launches with
+    other tensors follow after a semicolon."""
+    tensors = [[f"{dtype}[{', '.join('?' if extent < 0 else str(extent) for extent in shape)}]" for dtype, shape in launch] for launch in launches]
+    return "; ".join(", ".join(launch) for launch in tensors)
 
 
 class Report:
@@ -108,7 +105,7 @@ class Report:
         whole = max(seconds, 1e-12)
         calls = [
             {"Name": _PREFIX + row["name"], "Hash": _hash_of(row), "Count": Count(row["calls"]), "Duration (us)": Duration(row["seconds"] * 1e6),
-             "Percent": Percent(100 * row["seconds"] / whole), "Device": "cpu0", "Argument Shapes": _shapes_of(row["source"]),
+             "Percent": Percent(100 * row["seconds"] / whole), "Device": "cpu0", "Argument Shapes": _shapes_of(row["arguments"]),
              "FLOPs": Count(row["flops"]), "Bytes": Count(row["bytes"])}
             for row in rows
         ]  # fmt: skip

@@ -9,7 +9,7 @@ import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
 from tvm.contrib.debugger import debug_executor
-from tvm.runtime.profiling import Report
+from tvm.runtime.profiling import Report, profile
 
 
 def dense():
@@ -141,6 +141,15 @@ def test_reports_have_shapes_and_words():
     assert "softmax" in "".join(call["Name"]["string"] for call in document["calls"]) and document["calls"][0]["Device"] == {"string": "cpu0"}
     again = Report.from_json(report.json())
     assert again.calls == report.calls and again.configuration == report.configuration and again.json() == report.json()
+
+
+def test_reports_have_the_tensors_of_all_kernels():
+    x, s, open_ = relay.var("x", shape=(5, 3)), relay.var("s", shape=()), relay.var("open", shape=(relay.Any(), 3))
+    outputs = [relay.sort(x), relay.sort(relay.reshape(x * s, (3, 5))), relay.sum(open_, axis=1)]
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x, s, open_], relay.Tuple(outputs))), "llvm")
+    report = profile(lambda: lib.program.profile(np.ones((5, 3), "float32"), np.float32(2), np.ones((4, 3), "float32")))
+    shapes = sorted(call["Argument Shapes"] for call in report.calls)
+    assert shapes == ["float32[5, 3], float32[5, 3]; float32[3, 5], float32[3, 5]", "float32[5, 3], float32[], float32[5, 3]", "float32[?, 3], float32[?]"]
 
 
 def test_what_operators_say_of_mixed_precision():
