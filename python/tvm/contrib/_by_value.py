@@ -5,8 +5,11 @@ A class of this process that comes back stays as it is: cloudpickle by itself se
 
 from __future__ import annotations
 
+import importlib
 import io
 import pickle
+import sys
+import types
 import weakref
 from typing import Any
 
@@ -33,7 +36,10 @@ def loads(data: bytes) -> Any:
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc,unused-ignore]
     def reducer_override(self, value: Any) -> Any:
-        """How cloudpickle sends a value; where it sends the members of a class, `_fill` sets them."""
+        """How cloudpickle sends a value; where it sends the members of a class, `_fill` sets them. Modules of a class of their own, which cloudpickle
+        does not know for modules, go by their name."""
+        if isinstance(value, types.ModuleType) and type(value) is not types.ModuleType and sys.modules.get(value.__name__) is value:
+            return importlib.import_module, (value.__name__,)
         made = super().reducer_override(value)
         if not isinstance(value, type) or not isinstance(made, tuple) or len(made) < 6:
             return made

@@ -190,6 +190,17 @@ def test_dataclasses_enumerations_and_generics_of_a_script():
     assert config == Config(4) and same and mode is Mode.FAST and made
 
 
+def test_modules_of_a_class_of_their_own(monkeypatch):
+    class Module(type(os)):
+        pass
+
+    monkeypatch.setattr(dataclasses, "__class__", Module)
+    assert type(dataclasses) is Module
+    worker = PopenWorker()
+    worker.send(lambda: dataclasses.__name__)
+    assert worker.recv() == "dataclasses"
+
+
 def test_a_class_that_comes_back_is_left_alone():
     seen = []
 

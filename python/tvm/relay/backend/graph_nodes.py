@@ -24,7 +24,7 @@ class Nodes:
         self._compiled = compiled
         self._programs: dict[Any, Executable] = {}
         self._values: dict[int, list[Any]] = {}
-        self._given: dict[str, Any] = {}
+        self._given: dict[Any, Any] = {}  # by parameter
 
     def take(self, inputs: Mapping[str, Any]) -> None:
         """Takes values of the inputs, by name. Nodes that depend on an input with another array than before lose their results; the others keep
@@ -33,7 +33,7 @@ class Nodes:
             if inputs.get(param.name_hint) is None:
                 raise ValueError(f"the input {param.name_hint!r} was not set")
         given: dict[Any, Any] = {param: inputs[param.name_hint] for param in self.graph.main.params}
-        before, self._given = self._given, {param.name_hint: value for param, value in given.items()}
+        before, self._given = self._given, given
         changed: set[int] = set()
         for at, (row, expr) in enumerate(zip(self.graph.nodes, self.graph.exprs)):
             if row["op"] != "null":
@@ -42,7 +42,7 @@ class Nodes:
                     self._values.pop(at, None)
             elif isinstance(expr, Constant):
                 self._values.setdefault(at, _leaves(expr.data))
-            elif before.get(expr.name_hint) is not given[expr]:
+            elif before.get(expr) is not given[expr]:
                 changed.add(at)
                 self._values[at] = _leaves(given[expr])
 
