@@ -210,9 +210,14 @@ class GraphModule:
 
     def share_params(self, other: GraphModule, params_bytes: bytes) -> None:
         """The inputs and weights that a `.params` file names get the values that another program has of them: all of them, or none where it
-        raises for one."""
+        raises for one. What is a constant in the other's file is shared where it is the same here; otherwise ValueError."""
         names = [name for name in load_param_dict(params_bytes) if self._is_weight(name) or name in self._names]
-        for name, value in [(name, other.get_input(name)) for name in names]:
+        constants = {name for name in names if other._weights is None and other._is_weight(name)}
+        for name in constants:
+            own = self._kept.get(name) if self._weights is None else digest(self.get_input(name))
+            if name in self._names or own != other._kept[name]:
+                raise ValueError(f"{name!r} is a constant of the other program's file, and not the same here")
+        for name, value in [(name, other.get_input(name)) for name in names if name not in constants]:
             self.set_input(name, value)
 
     def __getitem__(self, key: str) -> Any:

@@ -56,6 +56,13 @@ def test_params_of_a_build_are_those_that_it_got(tmp_path):
         module.load_params(saved)
         module.set_input(**lib.get_params())
         np.testing.assert_allclose(output(module), np.maximum(X @ W.T, 0))
+        alike, other = (graph_executor.GraphModule(tvm.runtime.load_module(str(tmp_path / name))["net"](tvm.cpu())) for _ in range(2))
+        alike.share_params(module, saved)
+        graph_executor.GraphModule(lib["net"](tvm.cpu())).share_params(module, saved)
+        np.testing.assert_allclose(output(alike), np.maximum(X @ W.T, 0))
+        open_weights = graph_executor.GraphModule(lib["remove_params"]()["net"](tvm.cpu()))
+        with pytest.raises(ValueError, match="'w' is a constant of the other program's file, and not the same here"):
+            open_weights.share_params(other, saved)
         for other in (W + 1, W.astype("float64"), W.reshape(3, 2)):
             with pytest.raises(ValueError, match="the value of 'w' is not the one that the program of this file has as a constant"):
                 module.set_input("w", other)
