@@ -331,3 +331,74 @@ def test_operators_that_are_not_supported_are_named_with_their_lines():
     assert isinstance(failed.value, tvm.error.OpNotImplemented) and "modules_test.py:" in str(failed.value)
     with pytest.raises(TypeError, match="script_module is a module of PyTorch, not 3"):
         from_pytorch(3, [])
+
+
+class Collecting(torch.nn.Module):
+    def forward(self, x):
+        out = [x]
+        for _ in range(3):
+            if bool(x.sum() < 10):
+                x = x + 1
+                out.append(x)
+        return torch.stack(out)
+
+
+class Filling(torch.nn.Module):
+    def forward(self, x):
+        found = {"a": x}
+        while bool(found["a"].sum() < 10):
+            found["a"] = found["a"] + 1
+        return found["a"]
+
+
+@pytest.mark.parametrize("module, text", [(Collecting(), "a branch on the values of tensors changes a list from outside of it"),
+                                          (Filling(), "a loop on the values of tensors changes a dict from outside of it")])  # fmt: skip
+def test_containers_do_not_change_in_what_a_run_decides(module, text):
+    with pytest.raises(relay.RelayError, match=text):
+        from_pytorch(script(module), [("x", (3,))])
+
+
+class Counting(torch.nn.Module):
+    def forward(self, x):
+        t = 16777216.0
+        while bool(x.sum() < 10):
+            x = x + 1
+            t += 1.0
+        return x * 0 + (t - 16777216.0)
+
+
+class Weighing(torch.nn.Module):
+    def forward(self, x, k):
+        return k * float(x.sum()) + torch.tensor([1, 2, 3])
+
+
+def test_numbers_that_a_run_computes_are_doubles_and_integers_beside_them_become_float32():
+    x = torch.tensor([1.0, 2.0, 1.0])
+    check(Counting(), [("x", (3,))], x)
+    k = torch.tensor([1, 2, 3], dtype=torch.int32)
+    check(Weighing(), [("x", (3,)), ("k", ((3,), "int32"))], x, k)
+    mod, _ = from_pytorch(script(Weighing()), [("x", (3,)), ("k", ((3,), "int32"))])
+    assert mod["main"].ret_type == relay.parse_type("Tensor[(3), float32]")
+
+
+class Viewing(torch.nn.Module):
+    def forward(self, x):
+        return x.view(x.size(0) + 1 - 1, -1)
+
+
+class Repeating(torch.nn.Module):
+    def forward(self, x):
+        y = x
+        for _ in range(x.size(0)):
+            y = y + 1
+        return y
+
+
+def test_extents_that_are_computed_with_stay_open():
+    for module in (script(Viewing()), trace(Viewing(), torch.ones(3, 2, 2))):
+        mod, params = from_pytorch(module, [("x", (relay.Any(), 2, 2))])
+        program = relay.compile(mod, params=params)
+        for count in (1, 4):
+            assert program(torch.ones(count, 2, 2)).shape == (count, 4)
+    with pytest.raises(ValueError, match="the input 'x': its extent 0 is relay.Any\\(\\), but the model computes with the one of an example"):
+        from_pytorch(script(Repeating()), [("x", (relay.Any(), 2))])

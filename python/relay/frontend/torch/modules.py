@@ -203,6 +203,10 @@ def _input(name: str, example: Any, flat: Any, fresh: dict[Var, Expr]) -> Var:
     """The parameter of an input, a tensor or a tuple, in place of those that were made for its tensors."""
     if isinstance(example, torch.Tensor):
         old = next(flat)
+        for axis in example.open_axes:  # type: ignore[attr-defined]
+            if isinstance(old.type_annotation.shape[axis], int):
+                raise ValueError(f"the input {name!r}: its extent {axis} is relay.Any(), but the model computes with the one of an example, as in a loop "
+                                 "over an extent or a test of one: give it as a number")  # fmt: skip
         made = Var(name, old.type_annotation, old.span)
         fresh[old] = made
         return made

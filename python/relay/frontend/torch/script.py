@@ -28,7 +28,8 @@ _NUMBER = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 # Arithmetic on numbers. Python's operators take tensors, too, where a loop made a number a tensor.
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv,
+    "add": lambda a, b, scale=1: a + scale * b if scale != 1 else a + b, "sub": lambda a, b, scale=1: a - scale * b if scale != 1 else a - b,
+    "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv,
     "remainder": operator.mod, "pow": operator.pow, "neg": operator.neg, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne, "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
 }  # fmt: skip
@@ -192,7 +193,10 @@ class Script(torch.nn.Module):
                 given = [torch.tensor(arg) if is_number else arg for arg, is_number in zip(args, numbers)]
                 result = _called(overload, schema, given)
                 return [result.item() if isinstance(result, torch.Tensor) and result.dim() == 0 else result]
-        given = [_tensor(arg) if is_number else arg for arg, is_number in zip(args, numbers)]
+        given = [_narrow(_tensor(arg)) if is_number else arg for arg, is_number in zip(args, numbers)]
+        if overload is packet and not any(isinstance(arg, torch.Tensor) and arg.is_floating_point() for arg, is_tensor in zip(given, tensors) if is_tensor):
+            given = [_narrow(arg) if isinstance(arg, torch.Tensor) and str(argument.type) in _NUMBERS else arg
+                     for arg, argument in zip(given, schema.arguments)]  # fmt: skip
         result = _called(overload, schema, given)
         count = len(schema.returns)
         return [] if count == 0 else [result] if count == 1 else list(result)
@@ -201,6 +205,7 @@ class Script(torch.nn.Module):
         branches = list(node.blocks())
         if not isinstance(test, torch.Tensor):
             return self._run(branches[0 if test else 1], env)
+        _require_own_containers(node, "branch")
         if not node.outputsSize():
             if _writes(node):
                 raise _failure(node, "a branch on the values of tensors writes to a tensor that is read afterwards: make a new tensor, "
@@ -238,6 +243,7 @@ class Script(torch.nn.Module):
     def _while(self, node: Any, env: dict[str, Any], steps: tuple[int, Any], test: Any, carried: list[Any]) -> list[Any]:
         (block,) = node.blocks()
         inner = [value.debugName() for value in block.inputs()]
+        _require_own_containers(node, "loop")
         if _writes(node) and self._read_elsewhere(node, list(node.inputs())[2:], env):
             raise _failure(node, "a loop on the values of tensors writes to tensors in place, and one of them may be read by another name: "
                                  "make a new tensor instead, as in x = x + y for x += y")  # fmt: skip
@@ -332,6 +338,22 @@ def _writes(node: Any) -> bool:
     return any("!)" in inside.schema() for inside in _inside(node))
 
 
+def _require_own_containers(node: Any, word: str) -> None:
+    """Raises RelayError for a list or dictionary from outside of a branch or loop that it changes: how it does is known only when it runs."""
+    inside = list(_inside(node))
+    made = {out.debugName() for one in inside if one.kind() in _MAKERS for out in one.outputs()}
+    for one in inside:
+        for value in list(one.inputs())[:1]:
+            if "!)" in one.schema() and value.type().kind() in ("ListType", "DictType") and value.debugName() not in made:
+                raise _failure(one, f"a {word} on the values of tensors changes a {value.type().kind()[:4].lower()} from outside of it: "
+                                    "it may give tensors and numbers only")  # fmt: skip
+
+
+def _narrow(tensor: torch.Tensor) -> torch.Tensor:
+    """The value of a number in the dtype that it has beside tensors of integers."""
+    return tensor.to(torch.get_default_dtype()) if tensor.dtype == torch.float64 and tensor.dim() == 0 else tensor
+
+
 def _called(overload: Any, schema: Any, args: list[Any]) -> Any:
     free = not isinstance(overload, torch._ops.OpOverload)  # whose arguments after the first ones may differ
     plain, named = [], {}
@@ -349,7 +371,7 @@ def _tensor(item: Any, node: Any = None) -> Any:
     if isinstance(item, torch.Tensor):
         return item
     if isinstance(item, _NUMBER):
-        dtype = torch.bool if isinstance(item, (bool, torch.SymBool)) else torch.int64 if isinstance(item, (int, torch.SymInt)) else torch.float32
+        dtype = torch.bool if isinstance(item, (bool, torch.SymBool)) else torch.int64 if isinstance(item, (int, torch.SymInt)) else torch.float64
         return torch.scalar_tensor(item, dtype=dtype)  # type: ignore[arg-type]
     raise _failure(node, f"a loop or branch on the values of tensors gives a {_kind(item)}; it may give tensors and numbers only")
 
@@ -391,7 +413,22 @@ def _same(item: Any) -> Any:
 def _to(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A conversion of numbers; a tensor stays one, since its value is not known."""
     dtype = {bool: torch.bool, int: torch.int64, float: torch.float64}[kind]  # type: ignore[index]
-    return lambda item: item.to(dtype).reshape([]) if isinstance(item, torch.Tensor) else kind(item)
+
+    def converted(item: Any) -> Any:
+        if isinstance(item, torch.Tensor):
+            return item.to(dtype).reshape([])
+        return item if kind is int and isinstance(item, torch.SymInt) else kind(item)
+
+    return converted
+
+
+def _made(data: Any, dtype: Any = None, *_: Any) -> Any:
+    """`torch.tensor` of a script: numbers in lists, some of which may be values of tensors."""
+    if isinstance(data, list) and any(isinstance(item, (list, torch.Tensor)) for item in data):
+        found = torch.stack([_made(item) for item in data])
+    else:
+        found = data if isinstance(data, torch.Tensor) else torch.tensor(data)
+    return torch.ops.aten.to.dtype(found, dtype) if dtype is not None else _narrow(found) if isinstance(data, torch.Tensor) else found
 
 
 def _not(item: Any) -> Any:
@@ -407,7 +444,7 @@ _NODES: dict[str, Callable[..., Any]] = {
     "prim::unchecked_cast": _same, "prim::unchecked_unwrap_optional": _same, "aten::_unwrap_optional": _same,
     "prim::RaiseException": _raised, "prim::Print": lambda *_: None, "aten::warn": lambda *_: None, "prim::dtype": lambda x: x.dtype,
     "prim::device": lambda x: x.device, "prim::layout": lambda x: x.layout, "prim::requires_grad": lambda x: x.is_floating_point(),
-    "aten::is_grad_enabled": lambda: True,
+    "aten::is_grad_enabled": lambda: True, "aten::tensor": _made, "aten::size": lambda x, axis=None: list(x.shape) if axis is None else x.shape[axis],
     "prim::is_cuda": lambda x: False, "prim::data": lambda x: x.detach(), "prim::min": lambda *x: min(*x), "prim::max": lambda *x: max(*x),
     "aten::append": _appended, "aten::insert": lambda items, place, item: items.insert(place, item),
     "aten::extend": lambda items, more: items.extend(more), "aten::pop": lambda items, place=-1: items.pop(place),
@@ -422,4 +459,6 @@ _NODES: dict[str, Callable[..., Any]] = {
     "aten::__range_length": lambda low, high, step: len(range(low, high, step)),
     "aten::__derive_index": lambda index, low, step: low + index * step,
 }  # fmt: skip
+# Those that make a list or dictionary.
+_MAKERS = frozenset(("prim::ListConstruct", "prim::DictConstruct", "aten::list", "aten::copy"))
 _MANY = frozenset(("prim::ListUnpack", "prim::TupleUnpack"))
