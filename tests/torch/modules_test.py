@@ -402,3 +402,20 @@ def test_extents_that_are_computed_with_stay_open():
             assert program(torch.ones(count, 2, 2)).shape == (count, 4)
     with pytest.raises(ValueError, match="the input 'x': its extent 0 is relay.Any\\(\\), but the model computes with the one of an example"):
         from_pytorch(script(Repeating()), [("x", (relay.Any(), 2))])
+
+
+class Masking(torch.nn.Module):
+    def forward(self, x, mask):
+        return x * mask
+
+
+@pytest.mark.parametrize("form", ["plain", "script", "trace"])
+def test_open_batches_of_inputs_that_meet_are_the_same(form):
+    module = Masking()
+    module = script(module) if form == "script" else trace(module, torch.ones(2, 3), torch.ones(2, 3)) if form == "trace" else module
+    mod, params = from_pytorch(module, [("x", (relay.Any(), 3)), ("mask", (relay.Any(), 3))])
+    program = relay.compile(mod, params=params)
+    for count in (1, 4):
+        agree(program(torch.full((count, 3), 2.0), torch.full((count, 3), 3.0)), torch.full((count, 3), 6.0))
+    with pytest.raises(RuntimeError, match="The size of tensor a|broadcast"):
+        from_pytorch(Masking(), [("x", (relay.Any(), 3)), ("mask", (relay.Any(), 4))])

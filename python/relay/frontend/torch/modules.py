@@ -25,7 +25,7 @@ __all__ = ["converted"]
 _DTYPES = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8",
 }  # fmt: skip
-# Example extents of open dimensions: different ones, so that PyTorch does not take them for equal.
+# Example extents of open dimensions: different ones, so that PyTorch does not take them for equal, unless the model wants them so.
 _PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 
 
@@ -49,7 +49,19 @@ def converted(
         state = module.names
         if not module.takes(len(names)):
             raise ValueError(f"the inputs of the module are {', '.join(module.inputs())}, and input_infos lists {len(names)}")
-    program = _program(module, inputs, dynamic, own)
+    try:
+        program = _program(module, inputs, dynamic, own)
+    except Exception:
+        alike = _Infos(default_dtype, by_axis=True)
+        if infos.open < 2:
+            raise
+        _, inputs, _ = alike.read(input_infos)
+        try:  # perhaps open extents must be the same, as batches of two inputs that are added
+            program = _program(module, inputs, dynamic, own)
+        except Exception:
+            program = None
+        if program is None:
+            raise
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, f"tvm_exported_c_graph_{time.strftime('%Y_%m_%d_%H_%M_%S')}.txt"), "w") as file:
@@ -96,9 +108,10 @@ def _own_converters(custom: Any) -> dict[str, Callable[..., Any]]:
 class _Infos:
     """Reads `input_infos`."""
 
-    def __init__(self, default_dtype: Any) -> None:
+    def __init__(self, default_dtype: Any, by_axis: bool = False) -> None:
         self.default = default_dtype
         self.open = 0
+        self.by_axis = by_axis  # open extents of one axis are alike in the examples, else all differ
 
     def read(self, infos: Any) -> tuple[list[str], list[Any], bool]:
         """The names of the inputs, example tensors or tuples of them, and whether an extent is open."""
@@ -135,7 +148,7 @@ class _Infos:
             if known and not isinstance(extent, bool) and operator.index(extent) >= 0:
                 extents.append(operator.index(extent))
             elif isinstance(extent, Dim) or extent == -1:
-                extents.append(_PRIMES[self.open % len(_PRIMES)])
+                extents.append(_PRIMES[(axis if self.by_axis else self.open) % len(_PRIMES)])
                 marked.append(axis)
                 self.open += 1
             else:
