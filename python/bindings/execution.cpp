@@ -364,8 +364,7 @@ void bind_execution(nb::module_& m) {
             return profile_rows(self.executable(), profile);
           },
           "Runs once and gives what each kernel took: name, calls, seconds, flops, bytes, its "
-          "text, "
-          "and the dtypes and shapes of its tensors.")
+          "text, and the dtypes and shapes of its tensors.")
       .def(
           "save",
           [](const Program& self, nb::handle path) {

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
+
 from relay import RelayError
+
+from .error import OpNotImplemented
 
 
 class UnknownNameError(KeyError, ValueError):
@@ -45,3 +51,16 @@ class MissingArgumentError(TypeError, KeyError):
 
 class UnknownNodeError(AttributeError, ValueError):
     """A graph has no node of a name or number."""
+
+
+@contextlib.contextmanager
+def operators_not_implemented(message: re.Pattern[str]) -> Iterator[None]:
+    """Within it a RelayError whose first message is one about operators that a front end does not have is an OpNotImplemented."""
+    try:
+        yield
+    except RelayError as error:
+        if error.diagnostics and message.search(error.diagnostics[0].message):
+            refused = OpNotImplemented(str(error))
+            refused.diagnostics = error.diagnostics
+            raise refused from None
+        raise

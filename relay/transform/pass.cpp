@@ -146,23 +146,37 @@ class OwnModules {
   Name outer_;
 };
 
-/// Runs a sequence of passes as instruments see passes: they may skip it, and see it begin and end.
-Module announced(const PassInfo& info, const Module& module, const PassContext& context,
-                 const std::function<Module()>& run) {
+/// True if a pass runs: no instrument is against it, or the context requires it.
+bool is_wanted(const PassInfo& info, const Module& module, const PassContext& context) {
   bool wanted = true;
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.should_run && !instrument.should_run(module, info)) wanted = false;
   }
-  if (!wanted && !context.requires_pass(info)) return module;
+  return wanted || context.requires_pass(info);
+}
+
+void announce(const PassInfo& info, const Module& module, const PassContext& context) {
   for (const PassInstrument& instrument : context.instruments) {
     if (instrument.before) instrument.before(module, info);
   }
+}
+
+void announce_end(const PassInfo& info, const Module& before, const Module& after, double seconds,
+                  const PassContext& context) {
+  for (const PassInstrument& instrument : context.instruments) {
+    if (instrument.after) instrument.after(before, after, info, seconds);
+  }
+}
+
+/// Runs a sequence of passes as instruments see passes: they may skip it, and see it begin and end.
+Module announced(const PassInfo& info, const Module& module, const PassContext& context,
+                 const std::function<Module()>& run) {
+  if (!is_wanted(info, module, context)) return module;
+  announce(info, module, context);
   const auto start = std::chrono::steady_clock::now();
   Module result = run();
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-  for (const PassInstrument& instrument : context.instruments) {
-    if (instrument.after) instrument.after(module, result, info, passed.count());
-  }
+  announce_end(info, module, result, passed.count(), context);
   return result;
 }
 
@@ -242,14 +256,8 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
   } catch (const Error& error) {
     throw Error(located(error, info_, in_the_input));
   }
-  bool wanted = true;
-  for (const PassInstrument& instrument : context.instruments) {
-    if (instrument.should_run && !instrument.should_run(input, info_)) wanted = false;
-  }
-  if (!wanted && !context.requires_pass(info_)) return module;
-  for (const PassInstrument& instrument : context.instruments) {
-    if (instrument.before) instrument.before(input, info_);
-  }
+  if (!is_wanted(info_, input, context)) return module;
+  announce(info_, input, context);
   const bool types = context.config_value<bool>("relay.verify_types");
   const bool verifies = types || context.config_value<bool>("relay.verify_passes");
   auto start = std::chrono::steady_clock::now();
@@ -279,9 +287,7 @@ Module Pass::run_alone(const Module& module, const PassContext& context) const {
       throw Error(located(error, info_, in_the_input));
     }
   }
-  for (const PassInstrument& instrument : context.instruments) {
-    if (instrument.after) instrument.after(input, result, info_, seconds);
-  }
+  announce_end(info_, input, result, seconds, context);
   // Instruments see the result first: they may say more about it, or show it.
   if (info_.result_of == PassInfo::ResultOf::kAuthor && !verifies)
     check_for_user(input, result, info_, wants_types(info_) && (is_checked || !typed_results));

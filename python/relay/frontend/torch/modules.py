@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import time
@@ -52,14 +53,11 @@ def converted(
     try:
         program = _program(module, inputs, dynamic, own)
     except Exception:
-        alike = _Infos(default_dtype, by_axis=True)
-        if infos.open < 2:
-            raise
-        _, inputs, _ = alike.read(input_infos)
-        try:  # perhaps open extents must be the same, as batches of two inputs that are added
-            program = _program(module, inputs, dynamic, own)
-        except Exception:
-            program = None
+        program = None
+        if infos.open > 1:  # perhaps open extents must be the same, as batches of two inputs that are added
+            _, inputs, _ = _Infos(default_dtype, by_axis=True).read(input_infos)
+            with contextlib.suppress(Exception):
+                program = _program(module, inputs, dynamic, own)
         if program is None:
             raise
     if folder is not None:

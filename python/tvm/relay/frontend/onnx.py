@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import relay as _relay
-from relay import Call, Dim, Expr, IRModule, NDArray, RelayError, op
+from relay import Call, Dim, Expr, IRModule, NDArray, op
 from relay.expr_functor import ExprMutator
 
 from ... import _absent
-from ...error import OpNotImplemented
+from ..._errors import operators_not_implemented
 
 __all__ = ["from_onnx"]
 
@@ -52,14 +52,8 @@ def from_onnx(
     if unknown:
         raise ValueError(f"from_onnx has no option {unknown[0]!r}: there is use_nt_batch_matmul")
     shapes = None if shape is None else {name: [_extent(extent) for extent in extents] for name, extents in shape.items()}
-    try:
+    with operators_not_implemented(_UNSUPPORTED):
         found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(model, shapes, _dtypes(dtype), opset, freeze_params)
-    except RelayError as error:
-        if error.diagnostics and _UNSUPPORTED.search(error.diagnostics[0].message):
-            refused = OpNotImplemented(str(error))
-            refused.diagnostics = error.diagnostics
-            raise refused from None
-        raise
     if (convert_config or {}).get("use_nt_batch_matmul"):
         mod = _relay.transform.InferType()(found[0])
         mod["main"] = _TransposedSecond().visit(mod["main"])

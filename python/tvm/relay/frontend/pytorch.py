@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from relay import IRModule, NDArray, RelayError
+from relay import IRModule, NDArray
 from relay import frontend as _frontend
 
 from ... import _absent
-from ...error import OpNotImplemented
+from ..._errors import operators_not_implemented
 
 __all__ = ["from_pytorch"]
 
@@ -34,17 +34,11 @@ def from_pytorch(
     `relay.frontend.from_pytorch` says what the arguments are. Raises OpNotImplemented for operators that are not supported, all of them at
     once, RelayError for what PyTorch does not record, ImportError without PyTorch.
     """
-    try:
+    with operators_not_implemented(_UNSUPPORTED):
         return _frontend.from_pytorch(
             script_module, input_infos, custom_convert_map, default_dtype, use_parser_friendly_name, keep_quantized_weight,
             export_renamed_c_graph_path, preserve_pytorch_scopes,
         )  # fmt: skip
-    except RelayError as error:
-        if error.diagnostics and _UNSUPPORTED.search(error.diagnostics[0].message):
-            refused = OpNotImplemented(str(error))
-            refused.diagnostics = error.diagnostics
-            raise refused from None
-        raise
 
 
 def __getattr__(name: str) -> Any:
