@@ -58,7 +58,6 @@ NB_MODULE(_core, m) {
         return relay::tool::run_command(static_cast<int>(words.size()), argv.data());
       },
       nb::arg("words"),
-      "The command `relay`: a command line, the program's name first, to its exit code. For "
-      "processes that do "
-      "nothing else: it changes what signals do.");
+      "The command `relay`: a command line, the program's name first, to its exit code. Signals "
+      "stay as the process has them, but while it runs.");
 }

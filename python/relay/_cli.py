@@ -15,6 +15,8 @@ def main() -> int:
         from .serve.cli import main as serve
 
         return serve(sys.argv[2:])
+    # The process is the command's: a closed pipe ends it without a word, as it does others.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # Python's own handler would only remember Ctrl-C for an interpreter that is not running. Who started this process
     # may have it ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -59,6 +59,17 @@ def test_one_version():
     assert relay.__version__ and command("--version").stdout == f"relay {relay.__version__}\n"
 
 
+def test_a_call_leaves_what_the_process_does_at_a_signal():
+    # SIGPIPE by default would end a process whose asyncio wakes a loop that is being closed.
+    program = "import signal, relay; before = [signal.getsignal(s) for s in signal.valid_signals()]\n"
+    program += "relay._core.run_command([b'relay', b'ops', b'nn.conv2d'])\n"
+    program += "assert before == [signal.getsignal(s) for s in signal.valid_signals()]\n"
+    program += "ignored = next(line for line in open('/proc/self/status') if line.startswith('SigIgn'))\n"
+    program += "assert int(ignored.split()[1], 16) & 1 << signal.SIGPIPE - 1, ignored"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_closed_pipe_ends_it():
     process = subprocess.Popen([sys.executable, "-m", "relay", "doc", "operators"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None

@@ -204,7 +204,6 @@ class TidyEnd {
 
 int run_command(int argc, const char* const* argv) {
   if (argc > 1 && std::string_view(argv[1]) == "serve") return run_serve(argc, argv);
-  std::signal(SIGPIPE, SIG_DFL);
   TidyEnd tidy_end;
   std::shared_ptr<spdlog::logger> logger = spdlog::get("relay");  // of a call before, in Python
   spdlog::set_default_logger(logger ? logger : spdlog::stderr_logger_mt("relay"));

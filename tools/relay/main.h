@@ -4,8 +4,8 @@
 
 namespace relay::tool {
 
-/// Runs a command line, the program's name first, and gives the exit code. Once in a process: it
-/// sets what SIGPIPE does and where messages go.
+/// Runs a command line, the program's name first, and gives the exit code. It sets where spdlog's
+/// messages go; signals stay as the process has them, but while it runs.
 int run_command(int argc, const char* const* argv);
 
 }  // namespace relay::tool
