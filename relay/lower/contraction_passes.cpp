@@ -141,18 +141,19 @@ void choose_streams(ContractionPlan& plan, int64_t most_rows) {
 void choose_tail(ContractionPlan& plan) {
   plan.main_columns = plan.columns.extent;
   const Dim columns = plan.columns.extent, rows = plan.rows.extent;
-  const bool possible =
-      plan.group == 1 && !plan.rhs_packed && plan.lhs_direct && plan.lhs_step->is_int(1) &&
-      !plan.dots && columns.is_int() && rows.is_int() && columns.as_int() > plan.lanes &&
-      plan.folded.extent.is_int() && plan.folded.extent.as_int() >= 2 * plan.lanes;
+  const bool possible = !plan.rhs_packed && plan.lhs_direct && plan.lhs_step->is_int(1) &&
+                        !plan.dots && !plan.matrix && columns.is_int() && rows.is_int() &&
+                        columns.as_int() > plan.lanes && plan.folded.extent.is_int() &&
+                        plan.folded.extent.as_int() >= 2 * plan.lanes * plan.group;
   if (!possible) return;
   const int64_t tail = columns.as_int() % plan.lanes;
   const auto m = static_cast<double>(rows.as_int());
   const auto t = static_cast<double>(tail);
   const auto lanes = static_cast<double>(plan.lanes);
   // Cycles for a step of k: a vector more, against single columns and packing them.
-  const double whole = m / 2 + 2;
-  const double single = m * t / lanes + 6 * t;
+  const auto group = static_cast<double>(plan.group);
+  const double whole = m / 2 / group + 2;
+  const double single = m * t / lanes / group + 6 * t;
   if (tail == 0 || single > whole) return;
   plan.tail = tail;
   plan.main_columns = columns - tail;

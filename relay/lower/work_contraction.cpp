@@ -53,7 +53,8 @@ class ContractionWork {
       }
     }
     // Columns that would fill a small part of a vector are vectors along k.
-    return total * steps_of_k() + Dim(plan_.tail) * rows() * vectors(plan_.folded.extent);
+    return total * steps_of_k() +
+           Dim(plan_.tail) * rows() * ceil_div(plan_.folded.extent, Dim(plan_.lanes * plan_.group));
   }
 
   // Vectors along k: each is loaded, of the left factor once for several columns, and the lanes of

@@ -137,6 +137,26 @@ TEST(SmallIntegers, Convolutions) {
   }
 }
 
+// A few columns more than whole vectors are vectors along k.
+TEST(SmallIntegers, ColumnsLeftOver) {
+  auto padded = [](Conv2DAttrs& attrs) { attrs.padding = {1}; };
+  for (auto [data, weight] :
+       {std::pair{kUInt8, kInt8}, {kInt8, kUInt8}, {kInt8, kInt8}, {kInt16, kInt16}}) {
+    for (int64_t width : {7, 10}) {  // 49 and 50 columns are left over after 48
+      SCOPED_TRACE(std::string(data.name()) + " " + std::string(weight.name()));
+      const int64_t height = width == 7 ? 7 : 5;
+      const te::Computation c = conv({2, 17, height, width}, {200, 17, 3, 3}, data, weight, padded);
+      for (const codegen::Target& target : targets()) {
+        const auto plan = lower::plan_contraction(*contraction_of(c), target.processor);
+        // Vectors of four lanes are so cheap that one more is taken.
+        if (plan.lanes < 8) continue;
+        EXPECT_EQ(plan.tail, plan.matrix ? 0 : height * width % plan.lanes) << target.name();
+      }
+      check(c, data == kInt16 ? 2 : 4);
+    }
+  }
+}
+
 // Enough for tiles of a matrix unit: of one and two strips of rows, which may overlap, with steps
 // of k that are whole, shorter, or followed by groups for vectors.
 TEST(SmallIntegers, LargeProducts) {

@@ -246,9 +246,9 @@ void ContractionEmitter::reserve_scratch() {
     rows_ = f_.scratch((pitch + plan_.lanes) * Dim(block_rows + more_rows) * plan_.lhs_bytes());
   if (!plan_.one_pass) sums_ = f_.scratch(Dim(block_rows * block_columns) * bytes);
   if (plan_.tail > 0) {
-    tail_pitch_ = n((plan_.folded.extent.as_int() + plan_.lanes - 1) / plan_.lanes * plan_.lanes);
-    tail_ = f_.scratch(Dim(plan_.tail) * ceil_div(plan_.folded.extent, plan_.lanes) *
-                       Dim(plan_.lanes) * bytes);
+    const int64_t tail_pitch = (plan_.folded.extent.as_int() + steps - 1) / steps * steps;
+    tail_pitch_ = n(tail_pitch);
+    tail_ = f_.scratch(Dim(plan_.tail * tail_pitch * plan_.rhs_bytes()));
   }
   if (plan_.matrix) {
     const int64_t rows = plan_.row_tiles.size + lower::kMatrixRows;

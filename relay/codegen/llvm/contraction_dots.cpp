@@ -39,9 +39,7 @@ llvm::Value* ContractionEmitter::join_lanes(std::vector<Value*> vectors) {
 std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const Lines& columns,
                                                         Value* k_count) {
   llvm::Type* wide = accumulator(lanes_);
-  const DType type = plan_.lhs_type;  // and the columns'
   const auto elements = static_cast<unsigned>(plan_.lanes * plan_.group);
-  llvm::Type* line_type = widen_type(memory_type(f_.context, type), elements);
   const size_t budget = f_.target.processor.registers >= 32 ? 24 : 8;
   size_t width = 1;  // columns at a time
   while (width < columns.at.size() && width * 2 <= lanes_) width *= 2;
@@ -51,8 +49,9 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
   const size_t height = std::clamp<size_t>(budget / width, 1, 8);
 
   auto load_line = [&](const Lines& lines, size_t i, Value* k, Value* mask) -> Value* {
-    Value* at = element(lines.at[i], type, k);
-    llvm::Align align(type.size());
+    llvm::Type* line_type = widen_type(memory_type(f_.context, lines.dtype), elements);
+    Value* at = element(lines.at[i], lines.dtype, k);
+    llvm::Align align(lines.dtype.size());
     llvm::Instruction* load =
         mask == nullptr
             ? static_cast<llvm::Instruction*>(b_.CreateAlignedLoad(line_type, at, align))
@@ -75,16 +74,13 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
         b_.CreateStore(llvm::Constant::getNullValue(wide), slots.back());
       }
       auto step = [&](Value* k, Value* mask) {
-        std::vector<Value*> left;
-        for (size_t i = 0; i < down; ++i) left.push_back(load_line(rows, row + i, k, mask));
+        std::vector<RowOfProducts> left;
+        for (size_t i = 0; i < down; ++i) left.push_back(row_of(load_line(rows, row + i, k, mask)));
         for (size_t j = 0; j < across; ++j) {
-          Value* right = load_line(columns, column + j, k, mask);
+          const Products right = products_with({load_line(columns, column + j, k, mask)});
           for (size_t i = 0; i < down; ++i) {
             llvm::AllocaInst* slot = slots[i * across + j];
-            Value* sum = b_.CreateLoad(wide, slot);
-            sum = plan_.group == 1 ? multiply_add(left[i], right, sum)
-                                   : add_bfloat16(left[i], right, sum);
-            b_.CreateStore(sum, slot);
+            b_.CreateStore(multiply_add(left[i], right, 0, b_.CreateLoad(wide, slot)), slot);
           }
         }
       };
@@ -117,8 +113,8 @@ std::vector<llvm::Value*> ContractionEmitter::dot_lines(const Lines& rows, const
 
 void ContractionEmitter::emit_dot_tile(int64_t rows, Value* first_row, Value* first_column) {
   const LinearLoad& load = *plan_.rhs.load;
-  Lines left{direct_rows(rows, first_row, n(0)), plan_.lhs.load->buffer};
-  Lines right{{}, load.buffer};
+  Lines left{direct_rows(rows, first_row, n(0)), plan_.lhs_type, plan_.lhs.load->buffer};
+  Lines right{{}, plan_.rhs_type, load.buffer};
   Dim extent = plan_.columns.extent;
   std::optional<Dim> stride = plan_.columns.stride_of(load.offset);
   // More than a cache holds comes from memory, which is busier with many lines at a time.
@@ -186,9 +182,9 @@ void ContractionEmitter::pack_tail() {
         scalars_.bind_axis(plan_.columns.axes[i].id,
                            LaneValue::uniform(columns[static_cast<size_t>(j)][i]));
       }
-      Value* value = scalars_.emit_wide(plan_.rhs.value);
-      Value* at = element(tail_, c_.accumulator, add(mul(n(j), tail_pitch_), step));
-      store_scratch(value, at, kTail, static_cast<unsigned>(plan_.element_bytes));
+      Value* value = narrowed(scalars_.emit_wide(plan_.rhs.value), plan_.rhs_type);
+      Value* at = element(tail_, plan_.rhs_type, add(mul(n(j), tail_pitch_), step));
+      store_scratch(value, at, kTail, static_cast<unsigned>(plan_.rhs_bytes()));
     }
   });
 }
@@ -200,15 +196,15 @@ void ContractionEmitter::emit_tail(Value* block, llvm::AllocaInst* packed) {
     pack_tail();
     b_.CreateStore(batch, packed);
   });
-  Lines right;
+  Lines right{{}, plan_.rhs_type};
   for (int64_t j = 0; j < plan_.tail; ++j) {
-    right.at.push_back(element(tail_, c_.accumulator, mul(n(j), tail_pitch_)));
+    right.at.push_back(element(tail_, plan_.rhs_type, mul(n(j), tail_pitch_)));
   }
   std::vector<Value*> masks{lanes_below(n(plan_.tail), lanes_)};
   f_.emit_loop(task_.tile_begin, task_.tile_end, n(1), [&](Value* number) {
     Value* row = piece_begin(plan_.row_tiles, number);
     for_sizes(plan_.row_tiles, number, [&](int64_t rows) {
-      Lines left{direct_rows(rows, row, n(0)), plan_.lhs.load->buffer};
+      Lines left{direct_rows(rows, row, n(0)), plan_.lhs_type, plan_.lhs.load->buffer};
       std::vector<std::vector<Value*>> by_rows;
       for (Value* sum : dot_lines(left, right, dim(plan_.folded.extent))) by_rows.push_back({sum});
       finish_tile(by_rows, row, dim(plan_.main_columns), masks);

@@ -276,7 +276,7 @@ class ContractionEmitter {
   bool has_dots() const;
   std::vector<Value*> pairs_of(Value* groups, DType type);
   Products products_with(std::vector<Value*> columns);
-  RowOfProducts row_of(Value* row, const Products& products);
+  RowOfProducts row_of(Value* row);
   Value* multiply_add(const RowOfProducts& row, const Products& products, size_t column,
                       Value* sum);
   Value* add_pairs(Value* a, Value* b, Value* sum);
@@ -367,6 +367,7 @@ class ContractionEmitter {
   /// Lines of elements that lie one after the other along k.
   struct Lines {
     std::vector<Value*> at;
+    DType dtype;
     int32_t buffer = -1;   // or, if negative, the tail's scratch
     bool one_set = false;  // equal places of all of them fall on one set of the first cache
   };

@@ -297,8 +297,8 @@ ContractionEmitter::Products ContractionEmitter::products_with(std::vector<Value
   return products;
 }
 
-ContractionEmitter::RowOfProducts ContractionEmitter::row_of(Value* row, const Products& products) {
-  if (products.pairs.empty()) return {row, {}};
+ContractionEmitter::RowOfProducts ContractionEmitter::row_of(Value* row) {
+  if (plan_.group == 1 || has_dots()) return {row, {}};
   return {row, pairs_of(row, plan_.lhs_type)};
 }
 

@@ -50,7 +50,7 @@ void ContractionEmitter::add_products(const Sums& sums, const LeftLines& left,
   const Products products = products_with(columns);
   for (int64_t i = 0; i < sums.rows; ++i) {
     Value* row = plan_.group == 1 ? load_left(left, i, k) : load_left_group(left, i, k, steps);
-    const RowOfProducts line = row_of(row, products);
+    const RowOfProducts line = row_of(row);
     for (int64_t v = 0; v < sums.vectors; ++v) {
       llvm::AllocaInst* slot = sums.slots[static_cast<size_t>(i * sums.vectors + v)];
       Value* sum = b_.CreateLoad(accumulator(lanes_), slot);
