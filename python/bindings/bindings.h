@@ -83,6 +83,7 @@ void bind_operators(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_computations(nb::module_& m);
 void bind_code_generators(nb::module_& m);
+void bind_onnx(nb::module_& m);
 void bind_registration(nb::module_& m);
 void bind_passes(nb::module_& m);
 void bind_reduce(nb::module_& m);

@@ -16,7 +16,6 @@
 #include <relay/codegen/codegen.h>
 #include <relay/codegen/release.h>
 #include <relay/eval/eval.h>
-#include <relay/import/onnx/import.h>
 #include <relay/infer/infer.h>
 #include <relay/infer/runtime/type_checks.h>
 #include <relay/runtime/hand_over.h>
@@ -558,33 +557,6 @@ void bind_execution(nb::module_& m) {
       },
       nb::arg("mod"), nb::arg("args"), nb::arg("entry") = nb::none(),
       "Runs a function in the reference evaluator: slow, and the meaning of every construct.");
-  m.def(
-      "from_onnx",
-      [](nb::handle model, std::map<std::string, std::vector<int64_t>> shape,
-         std::map<std::string, DType> dtypes, std::optional<int64_t> opset, bool freeze) {
-        OnnxOptions options;
-        options.shapes = std::move(shape);
-        options.dtypes = std::move(dtypes);
-        options.opset = opset;
-        options.freeze = freeze;
-        nb::bytes bytes;
-        std::string path;
-        bool in_memory = nb::try_cast(model, bytes);
-        if (!in_memory) path = nb::cast<std::string>(model);
-        OnnxModel made;
-        {
-          Unlocked released;
-          made = in_memory ? from_onnx({static_cast<const std::byte*>(bytes.data()), bytes.size()},
-                                       options)
-                           : from_onnx(path, options);
-        }
-        nb::dict params;
-        for (auto& [name, array] : made.params) params[name.c_str()] = nb::cast(array);
-        return nb::make_tuple(nb::cast(std::move(made.module)), params, made.warnings);
-      },
-      nb::arg("model"), nb::arg("shape"), nb::arg("dtypes"), nb::arg("opset").none(),
-      nb::arg("freeze"),
-      "A model from a path or bytes: the module, parameters by name, warnings. Raises RelayError.");
 }
 
 }  // namespace relay::python

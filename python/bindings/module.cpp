@@ -43,6 +43,7 @@ NB_MODULE(_core, m) {
   bind_columns(m);
   bind_computations(m);
   bind_code_generators(m);
+  bind_onnx(m);
   bind_registration(m);
   bind_passes(m);
   bind_reduce(m);

@@ -64,3 +64,14 @@ def operators_not_implemented(message: re.Pattern[str]) -> Iterator[None]:
             refused.diagnostics = error.diagnostics
             raise refused from None
         raise
+
+
+@contextlib.contextmanager
+def raised_by_scripts() -> Iterator[None]:
+    """Within it an exception that a script's function raised is that itself, not the RelayError that says where it was called."""
+    try:
+        yield
+    except RelayError as error:
+        if isinstance(error.__cause__, Exception) and not isinstance(error.__cause__, RelayError):
+            raise error.__cause__ from None
+        raise

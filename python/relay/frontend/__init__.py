@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import operator
 import os
@@ -11,9 +12,10 @@ from typing import Any, Mapping, Sequence
 
 from .. import _core
 from .._checks import require_int, require_type, shown
-from .._core import IRModule, NDArray
+from .._core import Expr, IRModule, NDArray
+from ..expr import TupleWrapper
 
-__all__ = ["from_gguf", "from_onnx", "from_pytorch", "from_torch"]
+__all__ = ["OnnxNode", "from_gguf", "from_onnx", "from_pytorch", "from_torch"]
 
 
 def from_gguf(path: str | os.PathLike[str]) -> tuple[IRModule, Any]:
@@ -33,6 +35,8 @@ def from_onnx(
     dtype: str | Mapping[str, str] = "float32",
     opset: int | None = None,
     freeze_node_params: bool = True,
+    fake_quantization: bool = False,
+    custom_convert_map: Mapping[str, Callable[[OnnxNode], Any]] | None = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """An ONNX model as a module and its parameters by name.
 
@@ -42,6 +46,10 @@ def from_onnx(
         dtype: Dtypes of inputs by name, in place of what the model says; without, as "float32", those of the model count.
         opset: The version of the operators, in place of the model's.
         freeze_node_params: True makes the model's weights constants of the program; False makes them parameters of `main`, and returns them.
+        fake_quantization: True leaves operators on dequantised tensors as they are, on floats between `qnn.dequantize` and `qnn.quantize`, for
+            passes such as FakeQuantizationToInteger. Without it, products and sums of such tensors are those of their integers.
+        custom_convert_map: A converter by name of an operator, of any domain (``"Gate"``) or one (``"my.domain::Gate"``), in place of the
+            importer's and of functions of the model: it takes an `OnnxNode` and gives an expression for each output.
 
     Raises RelayError for a file that is not a model or a wrong one, and for operators that are not supported, all of them at once. What the
     importer warns of is a Python warning.
@@ -55,10 +63,50 @@ def from_onnx(
     elif not isinstance(model, bytes):
         model = os.fspath(model)
     version = None if opset is None else require_int("opset", opset, 1, 2**31 - 1)
-    mod, params, notes = _core.from_onnx(model, _shapes(shape), _dtypes(dtype), version, bool(freeze_node_params))
+    converters = {require_type("a name in custom_convert_map", name, str): _converter(name, made) for name, made in (custom_convert_map or {}).items()}
+    mod, params, notes = _core.from_onnx(model, _shapes(shape), _dtypes(dtype), version, bool(freeze_node_params), fake_quantization, converters)
     for note in notes:
         warnings.warn(note.message, stacklevel=2)
     return mod, params
+
+
+@dataclasses.dataclass(frozen=True)
+class OnnxNode:
+    """One node of an ONNX model, for a converter of your own.
+
+    `inputs`: constants, and variables with types that stand for other tensors; None for what is not given. `values`: the elements of those
+    that are constants or weights, else None. `attributes`: numbers, texts, lists of them, and tensors as arrays, by name; defaults are not
+    among them. `opset`: the version of the operator's domain. `outputs`: the names of the results, "" for one that nobody reads.
+    """
+
+    op_type: str
+    domain: str
+    name: str
+    opset: int
+    inputs: list[Expr | None]
+    values: list[NDArray | None]
+    attributes: dict[str, Any]
+    outputs: list[str]
+
+
+def _converter(name: str, function: Any) -> Callable[[Any], list[Any]]:
+    if not callable(function):
+        raise TypeError(f"custom_convert_map[{name!r}] is a function of an OnnxNode, not {shown(function)}")
+
+    def convert(parts: Any) -> list[Any]:
+        op_type, domain, label, opset, inputs, values, attributes, outputs = parts
+        made = function(OnnxNode(op_type, domain, label, opset, inputs, values, {key: _text(value) for key, value in attributes.items()}, outputs))
+        made = made.astuple() if isinstance(made, TupleWrapper) else made
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+    return convert
+
+
+def _text(value: Any) -> Any:
+    # Bytes that are no UTF-8 come back from the text by `text.encode("utf-8", "surrogateescape")`.
+    if isinstance(value, list):
+        return [_text(item) for item in value]
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def _shapes(given: Any) -> dict[str, list[int]]:

@@ -446,6 +446,7 @@ class Checker {
           if (seen.insert(callee).second) todo.push_back(callee);
           return;
         }
+        if (to_.converter(node) != nullptr) return;
         int64_t version = *opsets.version(node.domain);
         if (find_converter(node.domain, node.op_type, version) != nullptr) return;
         std::string what = op_text(node);
@@ -485,12 +486,21 @@ class Checker {
   std::unordered_map<const Graph*, std::unordered_set<std::string_view>> free_names_;
 };
 
-CheckedModel::CheckedModel(Model model, std::optional<int64_t> opset) : model_(std::move(model)) {
+CheckedModel::CheckedModel(Model model, std::optional<int64_t> opset,
+                           const OnnxConverters& converters)
+    : model_(std::move(model)), converters_(converters) {
   Checker(*this).run(opset);
 }
 
+const OnnxConverter* CheckedModel::converter(const Node& node) const {
+  if (converters_.empty()) return nullptr;
+  auto found = converters_.find(std::string(node.domain) + "::" + std::string(node.op_type));
+  if (found == converters_.end()) found = converters_.find(node.op_type);
+  return found == converters_.end() ? nullptr : &found->second;
+}
+
 const LocalFunction* CheckedModel::function(const Node& node) const {
-  if (functions_.empty()) return nullptr;
+  if (functions_.empty() || converter(node) != nullptr) return nullptr;
   auto found = functions_.find(function_key(node.domain, node.op_type, node.overload));
   if (found == functions_.end()) return nullptr;
   // Models may carry the definitions of standard operators along.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <relay/import/onnx/import.h>
 #include <relay/import/onnx/model.h>
 #include <relay/support/diagnostic.h>
 #include <relay/support/span.h>
@@ -44,7 +45,7 @@ class CheckedModel {
 
   /// Checks. Throws `Error`: of each kind of defect the first, or all operators that are not
   /// supported.
-  CheckedModel(Model model, std::optional<int64_t> opset);
+  CheckedModel(Model model, std::optional<int64_t> opset, const OnnxConverters& converters);
   CheckedModel(const CheckedModel&) = delete;
   CheckedModel& operator=(const CheckedModel&) = delete;
 
@@ -54,6 +55,8 @@ class CheckedModel {
   const Opsets& opsets(const LocalFunction* function) const {
     return function_opsets_.at(function);
   }
+  /// The caller's converter of a node, or null.
+  const OnnxConverter* converter(const Node& node) const;
   /// The function of the model that a node calls, or null for an operator.
   const LocalFunction* function(const Node& node) const;
   /// The nodes of a graph or a function, operands before users.
@@ -69,6 +72,7 @@ class CheckedModel {
  private:
   friend class Checker;
   Model model_;
+  const OnnxConverters& converters_;
   Opsets opsets_;
   std::unordered_map<const LocalFunction*, Opsets> function_opsets_;
   std::unordered_map<std::string, const LocalFunction*> functions_;

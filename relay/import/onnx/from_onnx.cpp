@@ -1,5 +1,5 @@
 // Models of files and of bytes.
-#include <filesystem>
+#include <algorithm>
 
 #include <relay/import/onnx/importer.h>
 
@@ -7,7 +7,7 @@ namespace relay {
 
 namespace {
 OnnxModel import(onnx::Model model, const OnnxOptions& options) {
-  onnx::CheckedModel checked(std::move(model), options.opset);
+  onnx::CheckedModel checked(std::move(model), options.opset, options.converters);
   // Each attempt but the last settles a name.
   for (onnx::DimNames names;;) {
     try {
@@ -19,8 +19,9 @@ OnnxModel import(onnx::Model model, const OnnxOptions& options) {
 }  // namespace
 
 OnnxModel from_onnx(const std::string& path, const OnnxOptions& options) {
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
+  const size_t slash = path.rfind('/');
+  std::string folder =
+      slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
   return import(onnx::read_model(onnx::Bytes::map(path), path, folder), options);
 }
 

@@ -3,11 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <relay/ir/module.h>
@@ -16,6 +20,27 @@
 #include <relay/support/span.h>
 
 namespace relay {
+
+/// One node of a model, for a converter of the caller.
+struct OnnxNode {
+  /// A string is bytes; a tensor is an array.
+  using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
+                                 std::vector<double>, std::vector<std::string>, NDArray>;
+  std::string op_type, domain, name;
+  int64_t opset = 0;  // the version of the domain
+  /// Constants, and variables that stand for other values, named as those. Null: not given.
+  std::vector<ExprRef> inputs;
+  /// The elements of inputs that are constants or initializers.
+  std::vector<std::optional<NDArray>> values;
+  std::map<std::string, Attribute> attributes;
+  std::vector<std::string> outputs;  // empty: not wanted
+};
+
+/// Gives the outputs of a node in order, each with its type. Called again for nodes in loops, and
+/// where a model is converted anew; throws `Error`.
+using OnnxConverter = std::function<std::vector<std::pair<ExprRef, TypeRef>>(const OnnxNode& node)>;
+/// By the name of an operator, or by its domain and name: `my.domain::Gate`.
+using OnnxConverters = std::map<std::string, OnnxConverter, std::less<>>;
 
 struct OnnxOptions {
   /// Extents of inputs by name, where the model declares names or nothing; -1 leaves one as it is.
@@ -32,6 +57,11 @@ struct OnnxOptions {
   /// The shapes of the items of inputs that are sequences, all of them numbers, because a model
   /// does not say how many items it takes. Such an input is a tuple.
   std::map<std::string, std::vector<std::vector<int64_t>>> items;
+  /// A tensor that DequantizeLinear gives is floats alone, and what is computed of it is computed
+  /// on floats. Without it, products and sums of such tensors are those of the integers.
+  bool fake_quantization = false;
+  /// Converters of the caller, which come before functions of the model and before all others.
+  OnnxConverters converters;
   /// Inputs of optional type that are empty (each an empty tuple); others have an element.
   std::set<std::string> empty;
 };

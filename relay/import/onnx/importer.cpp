@@ -374,11 +374,13 @@ std::unique_ptr<Fork> Importer::convert_node(Scope& scope, const Node& node) {
   span_ = own;
   Outcome results;
   try {
-    if (const LocalFunction* function = model_.function(node)) {
+    if (const OnnxConverter* converter = model_.converter(node)) {
+      results = call_converter(scope, node, *converter);
+    } else if (const LocalFunction* function = model_.function(node)) {
       results = call_function(scope, node, *function);
     } else {
-      int64_t opset = *scope.opsets->version(node.domain);
       refuse_strings(*this, scope, node);
+      int64_t opset = *scope.opsets->version(node.domain);
       NodeContext context(*this, scope, node, opset);
       results = find_converter(node.domain, node.op_type, opset)(context);
       if (std::unique_ptr<Fork> fork = context.take_fork()) results = std::move(fork);

@@ -162,6 +162,8 @@ class Importer {
   /// A value of float16 in the dtype that the program computes in; others as they are.
   GraphValue widened_half(GraphValue value);
   NDArray widened_half(NDArray array) const;
+  /// True if dequantised tensors stand for floats alone.
+  bool fake_quantization() const { return options_.fake_quantization; }
   /// The tensors of ONNX's form as arrays.
   Tensors& tensors() { return tensors_; }
   /// A dimension name that no other has, for a value whose extents a run decides.
@@ -206,6 +208,8 @@ class Importer {
   void refuse_undeclared(Fork& fork, const Graph& graph) const;
   void refuse_unusual(Fork& fork, const Graph& graph) const;
   std::vector<ExprRef> failure(const Way& way, const std::vector<TypeRef>& types);
+  std::vector<GraphValue> call_converter(Scope& scope, const Node& node,
+                                         const OnnxConverter& converter);
   Outcome call_function(Scope& scope, const Node& node, const LocalFunction& function);
   void add_initializers(Scope& scope, const Graph& graph, bool main);
   // `type`: the number of its element type.

@@ -12,10 +12,11 @@ import relay as _relay
 from relay import Call, Dim, Expr, IRModule, NDArray, op
 from relay.expr_functor import ExprMutator
 
-from ... import _absent
-from ..._errors import operators_not_implemented
+from ... import _absent, _surface
+from ..._errors import operators_not_implemented, raised_by_scripts
+from .onnx_converters import OnnxOpConverter, convert_map, converter_class, custom_converters, get_numpy, onnx_input
 
-__all__ = ["from_onnx"]
+__all__ = ["OnnxOpConverter", "from_onnx", "get_numpy", "onnx_input"]
 
 # The importer's message about operators without a converter.
 _UNSUPPORTED = re.compile(r": \d+ operators? (is|are) not supported: ")
@@ -43,22 +44,47 @@ def from_onnx(
         export_node_renamed_model_path: A folder that gets the model with names at all nodes, which places of the program refer to. Needs the
             package onnx.
 
+    Tensors that a model dequantises stay floats (`qnn.dequantize`), for FakeQuantizationToInteger. Converters that a script puts into the table of
+    `_get_convert_map` take the place of the importer's; what they raise is raised as it is.
+
     Raises OpNotImplemented for operators that are not supported, all of them at once; RelayError for a file that is not a model or a wrong one; ValueError for
     an unknown option.
     """
     if export_node_renamed_model_path is not None:
         model = _named(model, export_node_renamed_model_path)
+    converters = {} if _get_convert_map is _importers_map else _changed_converters(model, opset)
     unknown = [key for key in convert_config or {} if key != "use_nt_batch_matmul"]
     if unknown:
         raise ValueError(f"from_onnx has no option {unknown[0]!r}: there is use_nt_batch_matmul")
     shapes = None if shape is None else {name: [_extent(extent) for extent in extents] for name, extents in shape.items()}
-    with operators_not_implemented(_UNSUPPORTED):
-        found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(model, shapes, _dtypes(dtype), opset, freeze_params)
+    with operators_not_implemented(_UNSUPPORTED), raised_by_scripts():
+        found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(
+            model, shapes, _dtypes(dtype), opset, freeze_params, fake_quantization=True, custom_convert_map=converters
+        )
     if (convert_config or {}).get("use_nt_batch_matmul"):
         mod = _relay.transform.InferType()(found[0])
         mod["main"] = _TransposedSecond().visit(mod["main"])
         return _relay.transform.InferType()(mod), found[1]
     return found
+
+
+def _get_convert_map(opset: int) -> dict[str, Any]:
+    """The converters by operator, at a version of the default operator set. A script may replace this function."""
+    return convert_map(opset)
+
+
+_importers_map = _get_convert_map
+
+
+def _changed_converters(model: Any, opset: int | None) -> dict[str, Any]:
+    if opset is None:
+        import onnx
+
+        read = model if hasattr(model, "opset_import") else (
+            onnx.load_from_string(bytes(model)) if isinstance(model, (bytes, bytearray, memoryview)) else onnx.load(os.fspath(model), load_external_data=False)
+        )
+        opset = max((entry.version for entry in read.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    return custom_converters(_get_convert_map(opset), opset)
 
 
 class _TransposedSecond(ExprMutator):
@@ -115,4 +141,9 @@ def _dtypes(dtype: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    known = None if name.startswith("_") else _surface.find(__name__, name)
+    if known is not None and known[0] == "c":
+        made = converter_class(name)
+        if made is not None:
+            return made
     return _absent.lookup(__name__, name)

@@ -166,6 +166,7 @@ Values convert_dequantize(NodeContext& node) {
   node.require(dtype.is_float(), "the result would be of " + std::string(dtype.name()));
   if (!p.blocked && !floats) {
     GraphValue numbers = dequantized(node, x, p.scale, p.zero, p.axis, dtype);
+    if (node.importer().fake_quantization()) return {numbers};
     return {numbers.of_integers({x, p.scale, p.zero}, p.axis)};
   }
   Arithmetic with(node, kFloat32);
