@@ -9,27 +9,28 @@
 namespace relay {
 namespace {
 
-// `defined` has operators to which nothing is attached and whose definitions are written then.
+// `defined` has what is written for operators to which nothing is attached.
 PassRef legalize(const PassInfo& info, const std::string& key,
-                 const OpColumn<bool>* defined = nullptr) {
-  return make_prepared_function_pass(info, [key, defined](const Module& module,
-                                                          const PassContext&) {
-    return [key, defined, effects = LazyEffects(module)](const FunctionRef& function) {
-      const bool by_definition = defined != nullptr && calls_any(function.get(), *defined);
-      if (!by_definition && !any_attached(key)) return function;
-      CallExpander expander(effects, function.get());
-      auto rewrite = [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
-        const Operator* op = called_op(expr);
-        if (op == nullptr) return {};
-        const auto& call = static_cast<const Call&>(*expr);
-        ExpandFn attached = attached_rewrite(op, key);
-        if (!attached && by_definition && defined->find(op) != nullptr && !needs_run_to_check(call))
-          attached = op->expand();
-        return attached ? expander(attached, call, operands.subspan(1)) : ExprRef();
-      };
-      return FunctionRef(rewrite_post_order(function, rewrite)->as<Function>());
-    };
-  });
+                 const OpColumn<ExpandFn>* defined = nullptr) {
+  return make_prepared_function_pass(
+      info, [key, defined](const Module& module, const PassContext&) {
+        return [key, defined, effects = LazyEffects(module)](const FunctionRef& function) {
+          const bool by_definition = defined != nullptr && calls_any(function.get(), *defined);
+          if (!by_definition && !any_attached(key)) return function;
+          CallExpander expander(effects, function.get());
+          auto rewrite = [&](const Expr* expr, std::span<const ExprRef> operands) -> ExprRef {
+            const Operator* op = called_op(expr);
+            if (op == nullptr) return {};
+            const auto& call = static_cast<const Call&>(*expr);
+            ExpandFn attached = attached_rewrite(op, key);
+            if (!attached && by_definition && !needs_run_to_check(call)) {
+              if (const ExpandFn* form = defined->find(op)) attached = *form;
+            }
+            return attached ? expander(attached, call, operands.subspan(1)) : ExprRef();
+          };
+          return FunctionRef(rewrite_post_order(function, rewrite)->as<Function>());
+        };
+      });
 }
 
 RELAY_REGISTER_PASS({
@@ -58,7 +59,7 @@ RELAY_REGISTER_PASS({
       false}},
     [](const PassInfo& info, const PassOptions& options) {
       return legalize(info, std::string(kQnnLegalizeKey),
-                      option<bool>(options, "products") ? &has_plain_product() : nullptr);
+                      option<bool>(options, "products") ? &plain_products() : nullptr);
     },
 });
 

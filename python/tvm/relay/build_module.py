@@ -48,13 +48,21 @@ def kept(value: Any) -> Any:
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
     """The program of a module, compiled under the current context. Values for names that are no parameters are ignored: scripts pass the
     weights of a network once more after a pass has bound them."""
-    mod = settled(mod)
     _require_code_generators(mod)
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
     with rendered(mod):
+        mod = settled(_on_integers(mod))
         return _relay.compile(mod, {name: kept(value) for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry,
                               threads=configured())  # fmt: skip
+
+
+def _on_integers(mod: IRModule) -> IRModule:
+    """The module with integers where a network that was quantised elsewhere computes on dequantised numbers, from level 2 on: it takes half
+    the time. The context may disable the pass."""
+    if _passes.PassContext.current().opt_level < 2 or not {"qnn.quantize", "qnn.dequantize"} <= _relay.analysis.list_op_freqs(mod).keys():
+        return mod
+    return _passes.Sequential([_passes.InferType(), _passes.create("FakeQuantizationToInteger")])(mod)
 
 
 # Code generators that TVM has. A program that names one is compiled as any other where no script registers it.

@@ -16,8 +16,8 @@ OpColumn<ExpandFn>& narrow_forms() {
   return *column;
 }
 
-OpColumn<bool>& has_plain_product() {
-  static auto* column = new OpColumn<bool>("has_plain_product");
+OpColumn<ExpandFn>& plain_products() {
+  static auto* column = new OpColumn<ExpandFn>("plain_products");
   return *column;
 }
 

@@ -14,9 +14,9 @@ namespace relay {
 /// no sum leaves 32 bits and nothing is not-a-number. A form may leave a call alone (null), whose
 /// definition then stands for it.
 OpColumn<ExpandFn>& narrow_forms();
-/// The operators whose definitions `QnnLegalize(products=True)` writes: products of integers, with
-/// operands less their zero points.
-OpColumn<bool>& has_plain_product();
+/// What `QnnLegalize(products=True)` writes: products of integers, with operands less their zero
+/// points.
+OpColumn<ExpandFn>& plain_products();
 
 ExprRef narrow_quantize(const OpCall& call, std::span<const ExprRef> args);
 ExprRef narrow_requantize(const OpCall& call, std::span<const ExprRef> args);

@@ -2,10 +2,12 @@
 // less its zero point. Scales are left to the requantize that follows.
 #include <relay/op/nn/conv_attrs.h>
 #include <relay/op/nn/nn_attrs.h>
+#include <relay/op/nn/pad_attrs.h>
 #include <relay/op/nn/weight_layout.h>
 #include <relay/op/qnn/canonical.h>
 #include <relay/op/qnn/integer_forms.h>
 #include <relay/op/qnn/quantised.h>
+#include <relay/op/reduce/reduce_attrs.h>
 #include <relay/op/registry/columns.h>
 #include <relay/op/registry/integer_form.h>
 #include <relay/op/registry/layout.h>
@@ -84,7 +86,7 @@ TypeRef infer_sums(const RelationCall& call, const char* plain) {
 }
 
 template <class A>
-ExprRef expand_sums(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
+ExprRef centred_sums(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
   DType sums = call.result().dtype;
   te::TensorInfo data = call.tensor(kData), weight = call.tensor(kWeight);
   auto axis = static_cast<int64_t>(output_axis(call.attrs<A>()).value_or(0));
@@ -109,6 +111,97 @@ std::optional<ChannelAxes> axes_of_channels(const OpCall& call) {
     result = static_cast<int64_t>(positions[0]);
   }
   return ChannelAxes{static_cast<int64_t>(*weight), result};
+}
+
+bool is_byte(DType dtype) { return dtype == kInt8 || dtype == kUInt8; }
+
+/// The axes of sums of bytes: those of the weight that are summed up, and that of the weight's
+/// outputs in the result.
+struct SumAxes {
+  std::vector<int64_t> summed;
+  size_t result;
+};
+
+std::optional<SumAxes> sum_axes(const OpCall& call, const DenseAttrs&) {
+  return SumAxes{{1}, call.result().rank() - 1};
+}
+
+/// Nothing for channels by themselves, of which processors have no products of bytes.
+std::optional<SumAxes> sum_axes(const OpCall& call, const Conv2DAttrs& attrs) {
+  const std::optional<ChannelAxes> channels = axes_of_channels<Conv2DAttrs>(call);
+  if (!channels) return std::nullopt;
+  const te::TensorInfo weight = call.tensor(kWeight);
+  const std::vector<size_t> inputs =
+      Layout::parse(attrs.kernel_layout, "OIHW", "kernel_layout").positions('I');
+  if (inputs.size() != 1 || weight.dims[inputs[0]].is_int(1)) return std::nullopt;
+  SumAxes axes{{}, static_cast<size_t>(channels->result)};
+  for (size_t k = 0; k < weight.rank(); ++k) {
+    if (static_cast<int64_t>(k) != channels->weight) axes.summed.push_back(static_cast<int64_t>(k));
+  }
+  return axes;
+}
+
+// A product has no padding.
+std::optional<Formula> with_padding(const Formula& data, const Formula&, DenseAttrs&) {
+  return data;
+}
+
+/// The data with elements around them that are the zero point, which the attributes then leave out.
+/// Nothing for a zero point that is perhaps no number of the data's dtype.
+std::optional<Formula> with_padding(const Formula& data, const Formula& zero, Conv2DAttrs& attrs) {
+  const Padding around = padding_attr(attrs.padding, 2);
+  const std::vector<int64_t> none{0, 0};
+  if (around.before == none && around.after == none) return data;
+  const NDArray known = zero.constant();
+  if (!known || known.size() != 1) return std::nullopt;
+  const auto [low, high] = integer_range(data.dtype);
+  const int64_t value = known.element_as_int64(0);
+  if (value < low || value > high) return std::nullopt;
+  const Layout layout = Layout::parse(attrs.data_layout, "NCHW", "data_layout");
+  std::vector<std::vector<int64_t>> widths(layout.rank(), {0, 0});
+  for (size_t k = 0; k < 2; ++k) {
+    const std::vector<size_t> at = layout.positions(spatial_axes(2)[k]);
+    if (at.size() != 1) return std::nullopt;
+    widths[at[0]] = {around.before[k], around.after[k]};
+  }
+  attrs.padding = none;
+  PadAttrs pad;
+  pad.pad_width.value.assign(widths.begin(), widths.end());
+  const Formula element = Formula::number(value, data.dtype);
+  return Formula{call_op("nn.pad", {data.expr, element.expr}, Attrs::make(pad)), data.dtype};
+}
+
+/// Σ (x - z) w as Σ x w - z Σ w, where processors multiply the bytes x and w as they are, and the
+/// second sum is a constant for constant weights. Nothing for other calls.
+template <class A>
+ExprRef sums_of_bytes(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
+  const te::TensorInfo weight = call.tensor(kWeight);
+  const Formula data{args[kData], call.tensor(kData).dtype};
+  const Formula zero{args[kDataZero], kInt32}, weight_zero{args[kWeightZero], kInt32};
+  if (!is_byte(data.dtype) || !is_byte(weight.dtype) || zero.is_all(0) || !weight_zero.is_all(0))
+    return {};
+  AttrsRef given = with_out_dtype<A>(call.attrs_ref());
+  A attrs = given->as<A>();
+  const std::optional<SumAxes> axes = sum_axes(call, attrs);
+  if (!axes) return {};
+  const std::optional<Formula> padded = with_padding(data, zero, attrs);
+  if (!padded) return {};
+  const DType dtype = call.result().dtype;
+  const Formula sums{call_op(plain, {padded->expr, args[kWeight]}, Attrs::make(attrs)), dtype};
+  ReduceAttrs reduce;
+  reduce.axis = axes->summed;
+  const Formula wide = cast({args[kWeight], weight.dtype}, dtype);
+  const Formula of_weight{call_op("sum", {wide.expr}, Attrs::make(reduce)), dtype};
+  const Formula moved = along(of_weight * cast(zero, dtype), axes->result, call.result().rank());
+  return (sums - moved).expr;
+}
+
+template <class A>
+ExprRef expand_sums(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
+  if constexpr (std::is_same_v<A, Conv2DAttrs> || std::is_same_v<A, DenseAttrs>) {
+    if (ExprRef of_bytes = sums_of_bytes<A>(call, args, plain)) return of_bytes;
+  }
+  return centred_sums<A>(call, args, plain);
 }
 
 /// The axis of output channels in the weights and in the result, for scales of each channel.
@@ -156,7 +249,10 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
   declare<Conv2DAttrs>("qnn.conv2d", "nn.conv2d", "data", "weight", "Integers in data_layout.",
                        "Integers in kernel_layout.")
       .column(weight_layouts(), conv_weight_layout<Conv2DAttrs>)
-      .column(has_plain_product(), true)
+      .column(plain_products(),
+              [](const OpCall& call, std::span<const ExprRef> args) {
+                return centred_sums<Conv2DAttrs>(call, args, "nn.conv2d");
+              })
       .doc(
           "nn.conv2d of integers less their zero points: padding counts as the data's zero point, "
           "which stands for 0.")
@@ -174,7 +270,10 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
           "[[[[1, 2], [3, 4]]]]", "[[[[1, 0], [0, -1]]]]");
   declare<DenseAttrs>("qnn.dense", "nn.dense", "data", "weight", "Integers (…, inner).",
                       "Integers (units, inner).")
-      .column(has_plain_product(), true)
+      .column(plain_products(),
+              [](const OpCall& call, std::span<const ExprRef> args) {
+                return centred_sums<DenseAttrs>(call, args, "nn.dense");
+              })
       .column(narrow_forms(), narrow_dense)
       .doc("data · weightᵀ of integers less their zero points.")
       .example(

@@ -21,7 +21,10 @@ bool is_one(const GraphValue& x) { return x.rank() == 0 || (x.rank() == 1 && x.d
 GraphValue parameter(NodeContext& node, const GraphValue& value, DType dtype, const char* what) {
   node.require(value.rank() <= 1,
                "the " + std::string(what) + " has " + std::to_string(value.rank()) + " axes");
-  GraphValue wide = node.cast(value, dtype);
+  // Known ones are constants, which say what the operators make of them.
+  GraphValue wide = value.array() && value.dtype() != dtype
+                        ? node.constant_value(value.array().cast(dtype))
+                        : node.cast(value, dtype);
   return is_one(wide) ? node.reshape(wide, {}) : wide;
 }
 
