@@ -72,6 +72,6 @@ def raised_by_scripts() -> Iterator[None]:
     try:
         yield
     except RelayError as error:
-        if isinstance(error.__cause__, Exception) and not isinstance(error.__cause__, RelayError):
+        if isinstance(error.__cause__, Exception) and type(error.__cause__) is not RelayError:
             raise error.__cause__ from None
         raise

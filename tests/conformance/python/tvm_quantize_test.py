@@ -74,14 +74,37 @@ def test_little_is_lost(mode):
     assert error < (0.1 if mode == "global_scale" else 0.02) and same >= 0.85, (error, same)
 
 
+def dtypes_of_products(mod):
+    found = {}
+
+    def look(expr):
+        if isinstance(expr, relay.Call) and expr.op.name in ("nn.conv2d", "nn.dense"):
+            found.setdefault(expr.op.name, []).append((expr.args[0].checked_type.dtype, expr.args[1].checked_type.dtype, expr.checked_type.dtype))
+
+    relay.analysis.post_order_visit(relay.transform.InferType()(mod)["main"], look)
+    return found
+
+
 def test_what_is_quantised():
-    mod = quantised(DATA, calibrate_mode="max")
-    ops = count_ops(mod["main"])
-    assert ops["nn.conv2d"] == 1 and ops["qnn.conv2d"] == 3 and ops["nn.dense"] == 1
-    ops = count_ops(quantised(DATA, calibrate_mode="max", skip_conv_layers=[], skip_dense_layer=False)["main"])
-    assert ops["qnn.conv2d"] == 4 and ops["qnn.dense"] == 1 and "nn.conv2d" not in ops
-    ops = count_ops(quantised(DATA, calibrate_mode="max", skip_conv_layers=[0, 1, 2, 3])["main"])
-    assert "qnn.conv2d" not in ops
+    floats, integers = ("float32",) * 3, ("int8", "int8", "int32")
+    products = dtypes_of_products(quantised(DATA, calibrate_mode="max"))
+    assert products == {"nn.conv2d": [floats] + [integers] * 3, "nn.dense": [floats]}
+    every = quantised(DATA, calibrate_mode="max", skip_conv_layers=[], skip_dense_layer=False)
+    assert dtypes_of_products(every) == {"nn.conv2d": [integers] * 4, "nn.dense": [integers]}
+    ops = count_ops(every["main"])
+    assert not [name for name in ops if name.startswith("qnn.")] and ops["clip"] and ops["fixed_point_multiply"]
+    products = dtypes_of_products(quantised(DATA, calibrate_mode="max", skip_conv_layers=[0, 1, 2, 3]))
+    assert products == {"nn.conv2d": [floats] * 4, "nn.dense": [floats]}
+
+
+def test_steps_give_the_same_form():
+    with relay.quantize.qconfig(calibrate_mode="global_scale", global_scale=4.0):
+        steps = [relay.quantize.partition(), relay.quantize.annotate(), relay.quantize.calibrate(), relay.quantize.realize()]
+        mod = bound()
+        with tvm.transform.PassContext(opt_level=3):
+            made = tvm.transform.Sequential(steps)(mod)
+        assert dtypes_of_products(made) == dtypes_of_products(relay.quantize.quantize(bound()))
+    assert not [name for name in count_ops(made["main"]) if name.startswith("qnn.")]
 
 
 def test_types_stay():

@@ -21,7 +21,7 @@ from .common import infer_type
 
 __all__ = ["BuiltIn", "OnnxOpConverter", "converter_class", "convert_map", "custom_converters", "get_numpy", "onnx_input"]
 
-_OLDEST = 6  # The first operator set that the importer reads.
+_OLDEST, _NEWEST = 6, 28  # The operator sets that the importer reads.
 
 # Operators whose converter has another name in TVM.
 _OPERATORS = {
@@ -119,23 +119,11 @@ def _declared(name: str, expr: Any) -> Any:
     kind: Any = infer_type(expr).checked_type
     if not isinstance(kind, _relay.TensorType):
         raise OpNotImplemented(f"a converter of ONNX takes tensors, not {kind}")
-    shape = [int(extent) if isinstance(extent, int) else None if isinstance(extent, _relay.Any) else str(extent) for extent in kind.shape]
+    shape = [int(extent) if isinstance(extent, int) else None if str(extent) == "?" else str(extent) for extent in kind.shape]
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(str(kind.dtype))), shape)
 
 
-class _Versions(type):
-    """Converters by version, of classes that have none themselves: the importer's."""
-
-    op_type: str
-
-    def __getattr__(cls, name: str) -> Any:
-        found = re.fullmatch(r"_impl_v(\d+)", name)
-        if found is None or not cls.op_type:
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return BuiltIn(cls.op_type, int(found[1]))
-
-
-class OnnxOpConverter(metaclass=_Versions):
+class OnnxOpConverter:
     """Derive from it, or from the class of an operator, and write ``_impl_vN(cls, inputs, attr, params)`` for the versions N of the operator
     sets that change the operator."""
 
@@ -143,11 +131,12 @@ class OnnxOpConverter(metaclass=_Versions):
 
     @classmethod
     def get_converter(cls, opset: int) -> Callable[..., Any]:
-        """The converter of a version: that of the greatest N up to it. Raises NotImplementedError if there is none."""
-        written = [int(name[7:]) for name in dir(cls) if re.fullmatch(r"_impl_v\d+", name)]
-        fitting = [version for version in written if version <= opset]
+        """The converter of a version: that of the greatest N up to it which a script has written, else the importer's. Raises
+        NotImplementedError if there is none."""
+        written = {int(name[7:]): getattr(cls, name) for name in dir(cls) if re.fullmatch(r"_impl_v\d+", name)}
+        fitting = [version for version, converter in written.items() if version <= opset and not isinstance(converter, BuiltIn)]
         if fitting:
-            found: Callable[..., Any] = getattr(cls, f"_impl_v{max(fitting)}")
+            found: Callable[..., Any] = written[max(fitting)]
             return found
         if cls.op_type:
             return BuiltIn(cls.op_type, opset)
@@ -156,11 +145,12 @@ class OnnxOpConverter(metaclass=_Versions):
 
 @functools.cache
 def converter_class(name: str) -> type[OnnxOpConverter] | None:
-    """TVM's class of an operator, if the importer converts that."""
+    """TVM's class of an operator, if the importer converts that; it has the importer's converter as ``_impl_vN`` for each version N."""
     op_type = _OPERATORS.get(name, name)
     if op_type not in _forms():
         return None
-    return _Versions(name, (OnnxOpConverter,), {"op_type": op_type, "__doc__": f"The importer's converter of {op_type}."})
+    versions = {f"_impl_v{version}": BuiltIn(op_type, version) for version in range(1, _NEWEST + 1)}
+    return type(name, (OnnxOpConverter,), {"op_type": op_type, "__doc__": f"The importer's converter of {op_type}.", **versions})
 
 
 def convert_map(opset: int) -> dict[str, Any]:

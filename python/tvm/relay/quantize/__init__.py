@@ -9,6 +9,7 @@ import relay as _relay
 from . import kl_divergence as kl_divergence, quantize as _steps  # noqa: F401, I001 (first, so that the function `quantize` takes the module's name)
 from relay.quantize import *  # noqa: F403
 from relay.quantize import QAnnotateKind as QAnnotateKind, __all__ as __all__
+from .quantize import quantize as quantize, realize as realize
 
 from ... import _absent
 

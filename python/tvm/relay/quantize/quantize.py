@@ -10,6 +10,7 @@ from relay.quantize import *  # noqa: F403
 from relay.quantize import __all__ as __all__
 
 from ... import _absent
+from .forms import quantize as quantize, realize as realize
 
 
 def _bind_params(func: _relay.Function, params: Mapping[str, Any]) -> _relay.Function:
