@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,8 @@ from .._errors import UnknownInputError, WrongKindError
 from .._ffi.runtime_ctypes import DataType
 from ..ir.diagnostics import rendered
 from ..ir.module import from_expr as module_of
+from ..runtime import c_program
+from ..runtime.c_source import Library, collected
 from ..runtime.module import Module
 from ..runtime.threads import configured
 from ..target import Target
@@ -132,6 +135,10 @@ class Weights:
         self._graph: Graph | None = None
         self.values = {key.name_hint if isinstance(key, _relay.Var) else str(key): _relay.const(value).data for key, value in params.items()}
 
+    def built(self) -> tuple[IRModule, int, Any]:
+        """The module, the level and the target of the build."""
+        return self._mod, self._context.opt_level, self._target
+
     def given(self) -> dict[str, Any]:
         """The values of parameters that main has."""
         named = {param.name_hint for param in self._mod["main"].params}
@@ -223,6 +230,8 @@ class FactoryModule(Module):
         self.ir_mod = mod
         self.target = target
         self.libmod_name = self.name = name
+        # By the symbols of their functions: what code generators made of C source.
+        self.libraries: dict[str, Library] = {}
         # Settled as the program was: it is compiled again where a weight is set, and then no context is in force.
         self.weights = Weights(settled(mod), target, params, name)
 
@@ -235,6 +244,14 @@ class FactoryModule(Module):
         lib = Module(self.program)
         lib.weights, lib.name = self.weights, self.name
         return lib
+
+    def export_library(self, file_name: Any, *, fcompile: Any = None, addons: Any = None, workspace_dir: Any = None, **kwargs: Any) -> str:
+        """Writes the program as a file that `load_module` takes; without C source, `relay.load` and the command `relay run` take it, too."""
+        if not self.libraries:
+            return super().export_library(file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs)
+        path: str = os.fspath(file_name)
+        c_program.save(self, path, self.libraries)
+        return path
 
     def _notes(self) -> dict[str, str]:
         """What files say of the program beside it: its name, its weights, and its graph where an executor of graphs runs it."""
@@ -341,7 +358,10 @@ def build(
     _require_name(mod_name)
     mod = _module(ir_mod)
     made = AOTExecutorFactoryModule if executor is not None and executor.name == "aot" else GraphExecutorFactoryModule
-    return made(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
+    with collected() as libraries:
+        built = made(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
+    built.libraries = libraries
+    return built
 
 
 class BuildModule:

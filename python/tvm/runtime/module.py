@@ -140,7 +140,8 @@ class Module:
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """`default`, and the name that the program was built with, make something to run on a device, `debug_create` the same by name; other
-        names are functions of the program."""
+        names are functions of the program, and of the graph's nodes: these are compiled by themselves, and take their outputs as arguments. A program
+        from a file has none of the latter."""
         notes = self.program.notes
         if "graph" in notes and name in ("get_graph_json", "get_graph_params"):
             return (lambda: notes["graph"]) if name == "get_graph_json" else dict
@@ -150,6 +151,11 @@ class Module:
             by_name = name in ("debug_create", "cuda_graph_create")
             return (lambda _name, *devices: runner(self, devices)) if by_name else (lambda *devices: runner(self, devices))
         if name not in self.program.entries:
+            kernels = {} if self.weights is None else self.weights.graph().functions
+            if name in kernels:
+                from . import packed
+
+                return packed.of_function(name, kernels[name])[name]
             raise AttributeError(f"the module has no function {name}; it has {', '.join(self.program.entries)}")
         return lambda *args: self.program.call(name, *args)
 
@@ -192,8 +198,10 @@ class Module:
 def load_module(path: Any, fmt: str = "") -> Module:
     """A program that was written by `export_library`; that of `tvm.build` is called with its outputs again. Its machine code runs: load only what
     you would run."""
-    from . import packed
+    from . import c_program, packed
 
+    if c_program.is_file(os.fspath(path)):
+        return c_program.load(os.fspath(path))
     program = _relay.load(os.fspath(path), threads=configured())
     return packed.of_program(program) if packed.NOTE in program.notes else Module(program)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import relay as _relay
 
+from relay.codegen import _leaves, _rebuilt
+
 from .module import BenchmarkResult, Module, measure
 from .ndarray import require_cpu
 from .threads import configured
@@ -86,6 +88,16 @@ def build(functions: Mapping[str, Any], args: Mapping[str, Sequence[Any]], targe
     machine = Target.machine_of(target)
     programs = {name: _relay.compile(_relay.IRModule.from_expr(function), target=machine, threads=configured()) for name, function in functions.items()}
     return BuiltFunctions(programs, {name: [each.op.kind == "placeholder" for each in given] for name, given in args.items()}, functions)
+
+
+def of_function(name: str, function: Any) -> BuiltFunctions:
+    """A function of Relay as one of all arrays, inputs and outputs; those in tuples one after the other."""
+    params = [[_relay.var(f"p{i}_{k}", kind) for k, kind in enumerate(_leaves(param.checked_type))] for i, param in enumerate(function.params)]
+    given = [_rebuilt(iter(leaves), param.checked_type) for leaves, param in zip(params, function.params)]
+    inputs = [leaf for leaves in params for leaf in leaves]
+    flat = _relay.Function(inputs, _relay.Call(function, given))
+    program = _relay.compile(_relay.IRModule.from_expr(flat), threads=configured())
+    return BuiltFunctions({name: program}, {name: [True] * len(inputs) + [False] * len(_leaves(function.checked_type.ret_type))}, {name: flat})
 
 
 def of_program(program: Any) -> BuiltFunctions:

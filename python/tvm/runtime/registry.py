@@ -29,16 +29,19 @@ def register_func(func_name: Any, f: Callable[..., Any] | None = None, override:
 
 
 def _generator(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A code generator of a script, which may give a module of `tvm.build`."""
+    """A code generator of a script, which may give a module of `tvm.build` or of C source."""
 
     @functools.wraps(function)
     def generate(func: Any) -> Any:
+        from .c_source import CSourceModule, kernel_of
         from .packed import BuiltFunctions
 
         made = function(func)
-        if not isinstance(made, BuiltFunctions) or not made.functions:
+        if not isinstance(made, (BuiltFunctions, CSourceModule)) or isinstance(made, BuiltFunctions) and not made.functions:
             return made
         symbol = str(func.attrs["global_symbol"]) if func.attrs is not None and "global_symbol" in func.attrs.keys() else ""
+        if isinstance(made, CSourceModule):
+            return kernel_of(made, symbol, func)
         return made.functions.get(symbol, made.functions[made.entry_name])
 
     return generate
@@ -54,7 +57,7 @@ def _own(name: str) -> Any:
     """A function of this package that TVM's scripts reach by name; None for other names."""
     from .. import relay, runtime
     from ..contrib import graph_executor
-    from . import threads
+    from . import c_source, threads
 
     def create(graph: Any, lib: Any, *devices: int) -> Any:
         return graph_executor.create(graph, lib, [runtime.device(*devices[at : at + 2]) for at in range(0, len(devices), 2)]).module
@@ -62,7 +65,7 @@ def _own(name: str) -> Any:
     own = {
         "runtime.config_threadpool": threads.config_threadpool, "runtime.NumThreads": threads.num_threads, "runtime.ModuleLoadFromFile": runtime.load_module,
         "runtime.RuntimeEnabled": runtime.enabled, "runtime.SaveParams": runtime.save_param_dict, "runtime.LoadParams": runtime.load_param_dict,
-        "tvm.graph_executor.create": create, "tvm.graph_runtime.create": create,
+        "runtime.CSourceModuleCreate": c_source.create, "tvm.graph_executor.create": create, "tvm.graph_runtime.create": create,
     }  # fmt: skip
     prefix, _, last = name.rpartition(".")
     if prefix != "relay._transform":

@@ -1,0 +1,262 @@
+"""Modules of C source, as code generators of scripts give them: the compiler of the machine makes a library of one, whose functions get tensors in
+the layout of DLPack, inputs and then outputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import relay as _relay
+from relay.codegen import _leaves
+
+__all__ = ["CSourceModule", "Library", "collected", "create"]
+
+_DLPACK = """#ifndef RELAY_DLPACK_H
+#define RELAY_DLPACK_H
+#include <stddef.h>
+#include <stdint.h>
+typedef enum { kDLCPU = 1 } DLDeviceType;
+typedef enum { kDLInt = 0U, kDLUInt = 1U, kDLFloat = 2U, kDLOpaqueHandle = 3U, kDLBfloat = 4U } DLDataTypeCode;
+typedef struct { DLDeviceType device_type; int32_t device_id; } DLDevice;
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
+typedef struct {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+"""
+_RUNTIME = """#ifndef RELAY_C_RUNTIME_API_H
+#define RELAY_C_RUNTIME_API_H
+#include <dlpack/dlpack.h>
+#ifdef __cplusplus
+#define TVM_EXTERN_C extern "C"
+#else
+#define TVM_EXTERN_C
+#endif
+#define TVM_DLL __attribute__((visibility("default")))
+typedef DLTensor* TVMArrayHandle;
+typedef void* TVMRetValueHandle;
+typedef union {
+  int64_t v_int64;
+  double v_float64;
+  void* v_handle;
+  const char* v_str;
+  DLDataType v_type;
+  DLDevice v_device;
+} TVMValue;
+typedef enum { kTVMArgInt = kDLInt, kTVMArgFloat = kDLFloat, kTVMOpaqueHandle = 3U, kTVMNullptr = 4U, kTVMDLTensorHandle = 7U, kTVMNDArrayHandle = 13U } TVMArgTypeCode;
+#endif
+"""
+_PACKED = """#ifndef RELAY_PACKED_FUNC_H
+#define RELAY_PACKED_FUNC_H
+#include <tvm/runtime/c_runtime_api.h>
+#include <utility>
+namespace relay_c_source {
+template <class R, class... A, size_t... I>
+int call(R (*function)(A...), TVMValue* args, int count, std::index_sequence<I...>) {
+  if (count != static_cast<int>(sizeof...(A))) return -1;
+  function(static_cast<A>(args[I].v_handle)...);
+  return 0;
+}
+template <class R, class... A>
+int call(R (*function)(A...), TVMValue* args, int count) {
+  return call(function, args, count, std::index_sequence_for<A...>());
+}
+}  // namespace relay_c_source
+#define TVM_DLL_EXPORT_TYPED_FUNC(NAME, FUNCTION)                                             \\
+  extern "C" TVM_DLL int NAME(TVMValue* args, int*, int count, TVMValue*, int*, void*) {      \\
+    return ::relay_c_source::call(FUNCTION, args, count);                                     \\
+  }
+#endif
+"""
+# What sources may include, besides the headers of the machine.
+_HEADERS = {"dlpack/dlpack.h": _DLPACK, "tvm/runtime/c_runtime_api.h": _RUNTIME, "tvm/runtime/packed_func.h": _PACKED}
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+_CPU, _TENSOR = 1, 7
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 1}
+
+
+def _described(array: np.ndarray[Any, Any]) -> tuple[_Tensor, Any]:
+    """The array as C sees it, and what has to live as long."""
+    extents = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+    bfloat16 = array.dtype.name == "bfloat16"
+    code, bits = (4 if bfloat16 else _CODES[array.dtype.kind]), (1 if array.dtype.kind == "b" else array.dtype.itemsize * 8)
+    return _Tensor(array.ctypes.data, _CPU, 0, array.ndim, code, bits, 1, ctypes.addressof(extents), None, 0), extents
+
+
+class Library:
+    """A shared library, as the bytes of its file."""
+
+    def __init__(self, image: bytes) -> None:
+        from ..contrib.utils import tempdir
+
+        self.image = image
+        # The file may go once it is loaded.
+        with tempdir() as folder:
+            path = folder.relpath("code.so")
+            with open(path, "wb") as file:
+                file.write(image)
+            self._loaded = ctypes.CDLL(os.path.abspath(path))
+
+    def call(self, symbol: str, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+        """Calls a function of TVM's interface for compiled functions. Raises RuntimeError where it says that it failed."""
+        parts = [_described(array) for array in arrays]
+        count = len(parts)
+        values = (ctypes.c_void_p * max(count, 1))(*(ctypes.addressof(tensor) for tensor, _ in parts))
+        codes = (ctypes.c_int * max(count, 1))(*[_TENSOR] * count)
+        value, code = ctypes.c_int64(0), ctypes.c_int(0)
+        function = getattr(self._loaded, symbol)
+        function.restype = ctypes.c_int
+        failed = function(values, codes, ctypes.c_int(count), ctypes.byref(value), ctypes.byref(code), None)
+        if failed:
+            raise RuntimeError(f"the function {symbol} of C source failed: it gave {failed}")
+
+    def kernel(self, symbol: str, function: Any) -> Callable[..., Any]:
+        """A function of the library in place of a typed one of Relay, over arrays of NumPy. Raises TypeError for results whose extents only a
+        run knows, AttributeError if the library has no such function."""
+        kind = function.checked_type.ret_type
+        results = _leaves(kind)
+        for result in results:
+            np.dtype(str(result.dtype))  # A TypeError for those that NumPy has not.
+            if not all(isinstance(extent, int) for extent in result.shape):
+                raise TypeError(f"C source writes into arrays of known extents, and {symbol} gives {result}")
+        getattr(self._loaded, symbol)
+
+        def run(*arrays: Any) -> Any:
+            made = [np.empty(tuple(int(extent) for extent in result.shape), np.dtype(str(result.dtype))) for result in results]
+            self.call(symbol, [*(np.ascontiguousarray(array) for array in arrays), *made])
+            return tuple(made) if isinstance(kind, _relay.TupleType) else made[0]
+
+        return run
+
+
+class CSourceModule:
+    """C or C++ source with functions by name."""
+
+    type_key = "c"
+    is_dso_exportable = True
+    imported_modules: tuple[()] = ()
+
+    def __init__(self, code: str, fmt: str, func_names: Sequence[str]) -> None:
+        self.code, self.format, self.func_names = str(code), str(fmt) or "c", [str(name) for name in func_names]
+        self._library: Library | None = None
+
+    def get_source(self, fmt: str = "") -> str:
+        """The source."""
+        return self.code
+
+    def save(self, file_name: Any, fmt: str = "") -> None:
+        """Writes the source."""
+        with open(os.fspath(file_name), "w", encoding="utf-8") as file:
+            file.write(self.code)
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """True for the names that it was made with."""
+        return name in self.func_names
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
+        """A function of arrays, inputs and outputs. Raises AttributeError for other names."""
+        if name not in self.func_names:
+            raise AttributeError(f"the module has no function {name}; it has {', '.join(self.func_names)}")
+
+        def call(*arrays: Any) -> None:
+            views = [np.from_dlpack(array) for array in arrays]
+            self.library().call(name, views)
+
+        return call
+
+    __getitem__ = get_function
+
+    def library(self) -> Library:
+        """The library of it, made once. Raises RuntimeError without a compiler, and for what the compiler refuses, with its text."""
+        if self._library is None:
+            from ..contrib import cc
+            from ..contrib.utils import tempdir
+
+            with tempdir() as folder:
+                for name, text in _HEADERS.items():
+                    path = folder.relpath(os.path.join("include", name))
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    with open(path, "w", encoding="utf-8") as file:
+                        file.write(text)
+                source, made = folder.relpath("code.c" if self.format == "c" else "code.cc"), folder.relpath("code.so")
+                self.save(source)
+                cc.create_shared(made, source, ["-O2", "-I", folder.relpath("include")])
+                with open(made, "rb") as image:
+                    self._library = Library(image.read())
+        return self._library
+
+
+def create(code: str, fmt: str = "c", func_names: Sequence[str] = (), const_vars: Sequence[str] = ()) -> CSourceModule:
+    """What scripts reach as `runtime.CSourceModuleCreate`. Raises NotImplementedError for names of constants, which code has in itself here."""
+    if const_vars:
+        raise NotImplementedError(f"C source with constants of the program ({', '.join(map(str, const_vars))}): write them into the source")
+    return CSourceModule(code, fmt, func_names)
+
+
+_local = threading.local()
+
+
+@contextlib.contextmanager
+def collected() -> Iterator[dict[str, Library]]:
+    """Gathers the libraries that code generators make of C source meanwhile, by the symbols of their functions."""
+    before = getattr(_local, "libraries", None)
+    _local.libraries = {}
+    try:
+        yield _local.libraries
+    finally:
+        _local.libraries = before
+
+
+def kernel_of(module: CSourceModule, symbol: str, function: Any) -> Callable[..., Any]:
+    """What a code generator gives for a function: that of its name, else the only one."""
+    names = module.func_names or [symbol]
+    name = symbol if symbol in names else names[0]
+    library = module.library()
+    found = library.kernel(name, function)
+    libraries: dict[str, Library] | None = getattr(_local, "libraries", None)
+    if libraries is not None and name == symbol:
+        libraries[symbol] = library
+    return found
+
+
+def with_libraries(mod: Any, libraries: Mapping[str, Library]) -> Any:
+    """The module with calls of libraries in place of functions for code generators, by their symbols."""
+    from relay.codegen import _calling
+
+    def replaced(expr: Any) -> Any:
+        if not isinstance(expr, _relay.Function) or expr.attrs is None or "Compiler" not in expr.attrs.keys() or "global_symbol" not in expr.attrs.keys():
+            return None
+        symbol = str(expr.attrs["global_symbol"])
+        if symbol not in libraries:
+            return None
+        return _calling(str(expr.attrs["Compiler"]), symbol, expr, libraries[symbol].kernel(symbol, expr))
+
+    typed = _relay.transform.InferType()(mod)
+    made = typed.copy()
+    for var, function in typed.functions.items():
+        made[var] = _relay.rewrite(function, replaced)
+    return made
