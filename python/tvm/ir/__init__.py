@@ -228,7 +228,8 @@ class EnvFunc:
         from ..runtime.registry import get_global_func
 
         self.name = name
-        self.func = get_global_func(name)
+        # Relations of types are told by their names alone, for `TypeRelation`.
+        self.func = None if name.startswith("tvm.relay.type_relation.") else get_global_func(name)
 
     def __call__(self, *args: Any) -> Any:
         return self.func(*args)

@@ -20,7 +20,7 @@ def _plain() -> list[_relay.transform.Pass]:
 
 def realize() -> _relay.transform.Pass:
     """Computes on integers what an annotated and calibrated module computes on floats."""
-    made: _relay.transform.Pass = Sequential([_steps.realize(), *_plain()], name="QuantizeRealize")
+    made: _relay.transform.Pass = Sequential([_steps.realize(), *_plain()], opt_level=1, name="QuantizeRealize")
     return made
 
 
