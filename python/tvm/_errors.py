@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from relay import RelayError
 
-from .error import OpNotImplemented
+from .error import OpNotImplemented, TVMError
 
 
 class UnknownNameError(KeyError, ValueError):
@@ -51,6 +53,27 @@ class MissingArgumentError(TypeError, KeyError):
 
 class UnknownNodeError(AttributeError, ValueError):
     """A graph has no node of a name or number."""
+
+
+class FailureOfScript(TVMError, RuntimeError):
+    """A function of a script that the library called raised RuntimeError: up to version 0.13 TVM raised TVMError instead."""
+
+
+def with_failures_of_here(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a script that the library calls: a RuntimeError that it raises is also a TVMError. Other exceptions come out as they are."""
+
+    @functools.wraps(run, updated=())
+    def call(*args: Any) -> Any:
+        try:
+            return run(*args)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise
+            made = FailureOfScript(*error.args).with_traceback(error.__traceback__)
+            made.__cause__, made.__suppress_context__ = error.__cause__, True
+        raise made
+
+    return call
 
 
 @contextlib.contextmanager

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from collections.abc import Sequence
 from typing import Any
 
 import relay as _relay
 from relay import _core
 from relay.instrument import *  # noqa: F403
-from relay.instrument import PassInstrument, PassTimingInstrument as _Timing, __all__ as __all__
+from relay.instrument import _METHODS, PassInstrument, PassTimingInstrument as _Timing, __all__ as __all__, pass_instrument as _pass_instrument
+
+from .._errors import with_failures_of_here
+
+
+def pass_instrument(pi_cls: type | None = None) -> Any:  # type: ignore[no-redef]
+    """Decorates a class that has some of an instrument's methods: its instances count as ones of PassInstrument, and have a name. A
+    RuntimeError of one of the methods is also a TVMError."""
+
+    def decorate(cls: Any) -> type:
+        made: type = _pass_instrument(cls)
+        for name in _METHODS:
+            method = vars(made).get(name)
+            if isinstance(method, types.FunctionType):
+                setattr(made, name, with_failures_of_here(method))
+        return made
+
+    return decorate if pi_cls is None else decorate(pi_cls)
 
 
 class PassTimingInstrument(_Timing):  # type: ignore[no-redef]

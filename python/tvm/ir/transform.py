@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ import relay as _relay
 from relay import _core, transform as _passes
 from relay._checks import did_you_mean, require_texts
 from relay.transform import FunctionPass, Pass, PassInfo as _PassInfo
+
+from .._errors import with_failures_of_here
 
 __all__ = ["FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "module_pass"]
 
@@ -125,7 +128,8 @@ def _of_here(context: _passes.PassContext) -> PassContext:
 
 
 def with_context_of_here(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A pass of a script, whose last argument is the context: scripts ask for its class."""
+    """A pass of a script, whose last argument is the context: scripts ask for its class, and for that of what they raise."""
+    run = with_failures_of_here(run)
 
     @functools.wraps(run, updated=())
     def call(*args: Any) -> Any:
@@ -287,10 +291,10 @@ def module_pass(
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:  # noqa: N802
-    """A pass that prints the module and gives it back."""
+    """A pass that prints the module to the standard error output, where TVM's log goes, and gives it back."""
 
     def show(mod: _relay.IRModule, ctx: Any) -> _relay.IRModule:
-        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}")
+        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}", file=sys.stderr)
         return mod
 
     made: Pass = module_pass(show, opt_level=0, name="PrintIR")

@@ -518,9 +518,48 @@ def test_an_error_in_a_pass_comes_out():
         broken(IRModule.from_expr(relay.const(1.0)))
 
 
+@pytest.mark.parametrize("place", ["module_pass", "function_pass", "enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass"])
+def test_a_runtime_error_of_a_script_is_also_a_tvm_error(place):
+    def stop_at(here):
+        if here == place:
+            raise RuntimeError("mine") from KeyError("first")
+
+    @tvm.transform.module_pass(opt_level=0)
+    def whole(mod, ctx):
+        stop_at("module_pass")
+        return mod
+
+    @transform.function_pass(opt_level=0)
+    def single(func, mod, ctx):
+        stop_at("function_pass")
+        return func
+
+    methods = {name: lambda self, *args, at=name: stop_at(at) or True for name in ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")}
+    watcher = pass_instrument(type("Watcher", (), methods))
+    with pytest.raises(tvm.error.TVMError, match="mine") as caught, tvm.transform.PassContext(instruments=[watcher()]):
+        tvm.transform.Sequential([whole, single])(IRModule.from_expr(relay.const(1.0)))
+    assert isinstance(caught.value, RuntimeError) and isinstance(caught.value.__cause__, KeyError)
+    assert any("stop_at" in str(entry) for entry in caught.traceback)
+
+
+def test_other_errors_of_a_script_keep_their_class():
+    class Mine(RuntimeError):
+        pass
+
+    @pass_instrument
+    class Watcher:
+        def run_before_pass(self, mod, info):
+            raise Mine("mine")
+
+    with pytest.raises(Mine) as caught, tvm.transform.PassContext(instruments=[Watcher()]):
+        transform.InferType()(IRModule.from_expr(relay.const(1.0)))
+    assert type(caught.value) is Mine
+
+
 def test_print_ir(capsys):
     tvm.transform.PrintIR("here")(IRModule.from_expr(relay.const(1.0)))
-    assert "PrintIR(here)" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "PrintIR(here)" in said.err and "def @main" in said.err and said.out == ""
 
 
 def test_infer_type_reports_everything():
