@@ -52,7 +52,8 @@ struct OneBlock {
   te::Computation computation;
   std::vector<te::TensorId> tensors;
   std::vector<Blocks::Counter> counters;
-  std::vector<Dim> begin;  // of the block in the result, by its axes
+  /// Of the block in the result, by its axes; empty if nests store each element at its place there.
+  std::vector<Dim> begin;
 };
 OneBlock one_block(const te::Computation& computation, const BlockChain& chain);
 

@@ -114,7 +114,8 @@ class Joiner {
       }
       contraction->out = numbers[static_cast<size_t>(contraction->out)];
     } else {
-      if (written >= 0) return false;
+      // A nest stores where it is told to: at its own place in the result, or not at all.
+      if (written >= 0 && !block_.begin.empty()) return false;
       auto& nest = std::get<Nest>(part);
       for_each_scalar(nest.body, [&](ScalarRef& root) {
         if (root) root = moved(root);

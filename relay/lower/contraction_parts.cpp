@@ -1,6 +1,7 @@
 #include <relay/lower/contraction_parts.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_set>
 
 #include <relay/lower/scalars.h>
@@ -99,6 +100,13 @@ Cut cut_panels(Dim count, int64_t size) {
   cut.known = count.is_int();
   if (cut.known) cut.rest = count.as_int() % size;
   return cut;
+}
+
+bool is_panel(const Contraction& contraction, const LinearLoad& load, Dim along_k) {
+  constexpr int64_t kLongestLine = 128;
+  const Buffer& buffer = contraction.buffers[static_cast<size_t>(load.buffer)];
+  return buffer.role == Buffer::Role::kScratch && along_k.is_int() &&
+         std::abs(along_k.as_int()) <= kLongestLine;
 }
 
 }  // namespace relay::lower

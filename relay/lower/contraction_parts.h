@@ -42,4 +42,8 @@ Cut cut_unknown(Dim count, int64_t size);
 /// Pieces that a packed operand prescribes.
 Cut cut_panels(Dim count, int64_t size);
 
+/// True if a right factor, `along_k` elements from one step of k to the next, was written by this
+/// worker line after line: it is a panel already, and a copy would be no nearer.
+bool is_panel(const Contraction& contraction, const LinearLoad& load, Dim along_k);
+
 }  // namespace relay::lower

@@ -235,7 +235,8 @@ class Planner {
     bool masks =
         processor_.vector_bytes > 16 || floor_mod(plan_.columns.extent, plan_.lanes).is_int(0);
     plan_.rhs_direct =
-        rhs.plain && contiguous && along_k && masks && (read_once() || stays_near(*along_k));
+        rhs.plain && contiguous && along_k && masks &&
+        (read_once() || is_panel(contraction_, *rhs.load, *along_k) || stays_near(*along_k));
     if (plan_.rhs_direct) plan_.rhs_step = along_k;
     plan_.transpose = !plan_.rhs_direct && rhs.load && rhs.load->conditions.empty() &&
                       !contiguous && along_k && along_k->is_int(1);

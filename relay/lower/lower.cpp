@@ -7,6 +7,7 @@
 #include <relay/lower/onednn.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/templates.h>
+#include <relay/lower/tiled_sums.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
@@ -15,17 +16,32 @@ namespace {
 using te::Computation;
 using te::TensorId;
 
+/// A sum that each run computes in one of two ways, and the kernels for these.
+struct SumInTiles {
+  TiledSum sum;
+  BothWays kernels;
+
+  bool has(size_t stage) const {
+    return stage == sum.data || stage == sum.products || stage == sum.results;
+  }
+};
+
 class Lowering {
  public:
-  Lowering(Computation computation, const std::string& name, const LowerOptions& options)
-      : c_(std::move(computation)), name_(name), options_(options) {}
+  Lowering(Computation computation, const std::string& name, const LowerOptions& options,
+           std::vector<SumInTiles> tiled = {})
+      : c_(std::move(computation)), name_(name), options_(options), tiled_(std::move(tiled)) {}
 
   Lowered run() {
     assign_places();
     std::vector<RowGroup> groups = find_groups(c_);
     find_chain(groups);
     for (RowGroup& group : groups) {
-      if (!in_chain(group)) {
+      if (SumInTiles* tiled = in_tiles(group)) {
+        if (group.members[0].stage != tiled->sum.results) continue;
+        launch(std::move(tiled->kernels.plain));
+        for (DraftKernel& kernel : tiled->kernels.tiles) launch(std::move(kernel));
+      } else if (!in_chain(group)) {
         lower_group(std::move(group));
       } else if (group.members.back().stage == chain_.stages.back()) {
         launch(std::move(*block_));
@@ -121,6 +137,14 @@ class Lowering {
   bool in_chain(const RowGroup& group) const {
     return std::find(chain_.stages.begin(), chain_.stages.end(), group.members[0].stage) !=
            chain_.stages.end();
+  }
+
+  /// The sum in tiles that a stage is of.
+  SumInTiles* in_tiles(const RowGroup& group) {
+    for (SumInTiles& one : tiled_) {
+      if (one.has(group.members[0].stage)) return &one;
+    }
+    return nullptr;
   }
 
   /// Stages that run block by block. They stay as they are if a group has others, too.
@@ -263,9 +287,25 @@ class Lowering {
   LowerOptions options_;
   Lowered result_;
   std::vector<std::vector<int32_t>> places_;  // of the inputs, then of each stage
-  BlockChain chain_;                          // stages that are one kernel,
-  std::optional<DraftKernel> block_;          // and the kernel
+  std::vector<SumInTiles> tiled_;
+  BlockChain chain_;                  // stages that are one kernel,
+  std::optional<DraftKernel> block_;  // and the kernel
 };
+
+/// The sums that are computed in one of two ways. Those that cannot be become plain sums.
+std::vector<SumInTiles> sums_in_tiles(Computation& c, const std::string& name,
+                                      const LowerOptions& options) {
+  std::vector<SumInTiles> result;
+  for (const TiledSum& sum : find_tiled_sums(c)) {
+    std::optional<BothWays> kernels = lower_both_ways(c, sum, name, options);
+    if (!kernels) {
+      c = prepare(without_tiles(c, sum));
+      return sums_in_tiles(c, name, options);  // one fewer
+    }
+    result.push_back({sum, std::move(*kernels)});
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -301,7 +341,8 @@ Lowered lower(const Computation& computation, const std::string& name,
   } else if (chain->count.is_int() && chain->count.as_int() >= kSeveral) {
     c = with_packed_factors(c, *chain, options.processor);
   }
-  return Lowering(std::move(c), name, chosen).run();
+  std::vector<SumInTiles> tiled = sums_in_tiles(c, name, options);
+  return Lowering(std::move(c), name, chosen, std::move(tiled)).run();
 }
 
 }  // namespace relay::lower

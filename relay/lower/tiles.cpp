@@ -1,12 +1,9 @@
 // Maps whose values are chosen by two indices out of a small table, the values of which share what
 // they are computed from: all of a table are computed together, with lanes along tables.
 #include <algorithm>
-#include <map>
 
-#include <relay/lower/lines.h>
-#include <relay/lower/tables.h>
+#include <relay/lower/table_loads.h>
 #include <relay/lower/templates.h>
-#include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
@@ -77,8 +74,8 @@ class SpreadTables : public TableKernel {
 
   std::optional<DraftKernel> run() {
     if (table_.root != map_.values[0].get() || !table_.row.whole || !table_.column.whole ||
-        is_key(map_.axes.size() - 1) || !find_loads() || !is_known(row_) ||
-        !is_known(map_.axes.size() - 1)) {
+        is_key(map_.axes.size() - 1) || !loads_.find(map_, table_, entries_, math_) ||
+        !is_known(loads_.row) || !is_known(map_.axes.size() - 1)) {
       return std::nullopt;
     }
     if (auto kernel = by_columns()) return kernel;
@@ -88,7 +85,7 @@ class SpreadTables : public TableKernel {
     for (size_t d = 0; d < map_.axes.size(); ++d) {
       if (is_key(d)) continue;
       tables = tables * map_.axes[d].extent;
-      if (d != row_ && d + 1 != map_.axes.size()) outer.push_back(map_.axes[d]);
+      if (d != loads_.row && d + 1 != map_.axes.size()) outer.push_back(map_.axes[d]);
     }
     Axis bands = draft_.new_axis(Dim(bands_));
     outer.push_back(bands);
@@ -96,90 +93,17 @@ class SpreadTables : public TableKernel {
                                             static_cast<int64_t>(entries_.size()) * 4);
     OuterLoops loops(draft_, outer, work);
     Scalar first = Scalar(loops.name(bands)) * band_;
-    int32_t scratch = draft_.scratch("plane", lines_.data->dtype, {Dim(lines_.elements())});
+    int32_t scratch =
+        draft_.scratch("plane", loads_.lines.data->dtype, {Dim(loads_.lines.elements())});
     Block body;
-    copy_lines(draft_, math_, lines_, loops.names, scratch,
-               {first * down_step_ + least_down_, {}, {}, {}}, body);
+    copy_lines(draft_, math_, loads_.lines, loops.names, scratch,
+               {first * loads_.down_step + loads_.least_down, {}, {}, {}}, body);
     body.push_back({rows(loops.names, scratch, first)});
     loops.close(std::move(body));
     return finish(tables);
   }
 
  private:
-  /// Every load of one tensor, at constant distances from the table's place in its plane.
-  bool find_loads() {
-    for (const ScalarNode* node : te::post_order(entries_)) {
-      if (node->kind == ScalarKind::kLoad && !take(*node)) return false;
-    }
-    if (lines_.data == nullptr) return false;
-    if (lines_.data->bounds == te::Bounds::kFill) return true;
-    // A copy takes whole lines and bands, which may reach past what the tables read.
-    filled_ = copy_node(*lines_.data);
-    filled_->bounds = te::Bounds::kFill;
-    filled_->fill = zero(filled_->dtype);
-    lines_.data = filled_.get();
-    return true;
-  }
-
-  bool take(const ScalarNode& load) {
-    const bool first = lines_.data == nullptr;
-    if (first) lines_.data = &load;
-    const ScalarNode& like = *lines_.data;
-    if (load.tensor != like.tensor || load.args.size() < 2) return false;
-    if (load.bounds == te::Bounds::kFill) {
-      if (load.fill->kind != ScalarKind::kConst) return false;
-      if (like.bounds == te::Bounds::kFill && load.fill->value.u != like.fill->value.u)
-        return false;
-      lines_.data = &load;
-    } else if (load.bounds != te::Bounds::kProven) {
-      return false;
-    }
-    TablePlace place;
-    lines_.along = load.args.size() - 1;
-    for (size_t d = 0; d < load.args.size(); ++d) {
-      te::Affine index = te::affine(load.args[d]);
-      if (!index.others.empty() || !index.constant.is_int() || index.terms.size() > 1) return false;
-      const bool along = d == lines_.along;
-      if (along ||
-          (index.terms.size() == 1 && (first ? !down_ && moves_down(index) : d == down_))) {
-        if (index.terms.size() != 1 || !index.terms[0].coefficient.is_int()) return false;
-        const int64_t step = index.terms[0].coefficient.as_int();
-        const uint32_t axis = index.terms[0].axis;
-        if (first && !along) {
-          down_ = d;
-          row_axis_ = axis;
-        }
-        if (axis != (along ? lane().id : row_axis_) || step < 1) return false;
-        int64_t& known = along ? lines_.parts : down_step_;
-        if (first) known = step;
-        if (known != step) return false;
-        (along ? place.along : place.down) = index.constant.as_int();
-      } else if (math_.poly(load.args[d]) != math_.poly(like.args[d]) ||
-                 (index.terms.size() == 1 && index.terms[0].axis == row_axis_ && down_)) {
-        return false;
-      }
-    }
-    if (!down_) return false;
-    places_[&load] = place;
-    least_down_ = first ? place.down : std::min(least_down_, place.down);
-    most_down_ = first ? place.down : std::max(most_down_, place.down);
-    lines_.before = first ? -place.along : std::max(lines_.before, -place.along);
-    most_along_ = first ? place.along : std::max(most_along_, place.along);
-    return true;
-  }
-
-  /// True if an index steps over elements, as windows do.
-  bool moves_down(const te::Affine& index) {
-    const te::Affine::Term& term = index.terms[0];
-    for (size_t d = 0; d + 1 < map_.axes.size(); ++d) {
-      if (map_.axes[d].id != term.axis || is_key(d)) continue;
-      if (term.coefficient.is_int(1)) return false;
-      row_ = d;
-      return true;
-    }
-    return false;
-  }
-
   // A line of few tables leaves vectors nearly empty. Its planes are computed whole: first the
   // values that one column gives, with lanes along columns, into scratch, then tables, with lanes
   // along those of all lines (and planes).
@@ -200,24 +124,24 @@ class SpreadTables : public TableKernel {
   };
 
   std::optional<Planes> planes() const {
-    const auto bytes = static_cast<int64_t>(lines_.data->dtype.size());
+    const auto bytes = static_cast<int64_t>(loads_.lines.data->dtype.size());
     const int64_t lanes = std::max<int64_t>(job_.options.processor.lanes(bytes), 1);
-    const int64_t across = lane().extent.as_int(), down = extent(row_);
+    const int64_t across = lane().extent.as_int(), down = extent(loads_.row);
     const int64_t taken = (across + lanes - 1) / lanes * lanes;
-    if (row_ + 2 != map_.axes.size() || 2 * taken < 3 * across) return std::nullopt;
+    if (loads_.row + 2 != map_.axes.size() || 2 * taken < 3 * across) return std::nullopt;
     std::optional<ColumnValues> values = column_values(entries_, [&](const ScalarNode& load) {
-      TablePlace place = places_.at(&load);
-      place.along += lines_.before;
+      TablePlace place = loads_.places.at(&load);
+      place.along += loads_.lines.before;
       return place;
     });
     if (!values) return std::nullopt;
     Planes planes;
     planes.values = std::move(*values);
-    planes.copies = planes.values.most / lines_.parts + 1;
-    planes.width = across * lines_.parts;
+    planes.copies = planes.values.most / loads_.lines.parts + 1;
+    planes.width = across * loads_.lines.parts;
     planes.lines = down;
     if (planes.elements() * bytes > kBandBytes) return std::nullopt;
-    for (size_t d = row_; d-- > 0 && !is_key(d);) {
+    for (size_t d = loads_.row; d-- > 0 && !is_key(d);) {
       if (!is_known(d)) break;  // planes inside of it follow one another, those beyond do not
       if (extent(d) == 1) continue;
       // As many as fill a vector, all groups of equal size.
@@ -243,7 +167,7 @@ class SpreadTables : public TableKernel {
     for (size_t d = 0; d < map_.axes.size(); ++d) {
       if (is_key(d)) continue;
       count = count * map_.axes[d].extent;
-      if (d >= row_) continue;
+      if (d >= loads_.row) continue;
       outer.push_back(map_.axes[d]);
       if (planes->axis != d) continue;
       groups = draft_.new_axis(Dim(extent(d) / planes->together));
@@ -255,16 +179,16 @@ class SpreadTables : public TableKernel {
     OuterLoops loops(draft_, outer,
                      static_cast<double>(tables * static_cast<int64_t>(entries_.size()) * 4));
     const int32_t scratch =
-        draft_.scratch("columns", lines_.data->dtype, {Dim(planes->elements())});
+        draft_.scratch("columns", loads_.lines.data->dtype, {Dim(planes->elements())});
     Names names = loops.names;
     Scalar plane = te::index_constant(0);
     if (planes->axis) {
       Scalar first = Scalar(loops.name(groups)) * planes->together;
       names[map_.axes[*planes->axis].id] = (first + te::index_of(member)).ref();
-      plane = te::index_of(member) * extent(row_);
+      plane = te::index_of(member) * extent(loads_.row);
       loops.names[map_.axes[*planes->axis].id] = first.ref();
     }
-    For of_plane = loop(LoopKind::kSerial, map_.axes[row_]);
+    For of_plane = loop(LoopKind::kSerial, map_.axes[loads_.row]);
     for (int64_t copy = 0; copy < planes->copies; ++copy)
       of_plane.body.push_back({columns(*planes, copy, names, scratch, plane)});
     Block body;
@@ -280,18 +204,18 @@ class SpreadTables : public TableKernel {
               const Scalar& plane) {
     Axis column = draft_.new_axis(Dim(planes.width));
     math_.add_axes(std::vector<Axis>{column});
-    const int64_t shift = copy * lines_.parts - lines_.before;
+    const int64_t shift = copy * loads_.lines.parts - loads_.lines.before;
     ScalarRewriter move([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
       if (node->kind != ScalarKind::kLoad) return {};
-      Ref<ScalarNode> load = copy_node(*lines_.data);
+      Ref<ScalarNode> load = copy_node(*loads_.lines.data);
       load->args = node->args;
-      load->args[lines_.along] = (te::index_of(column) + shift).ref();
+      load->args[loads_.lines.along] = (te::index_of(column) + shift).ref();
       return load;
     });
     std::vector<ScalarRef> values = draft_.bind(move(planes.values.kinds), math_, names);
     For vector = loop(LoopKind::kVector, column);
     name_shared(draft_, values, vector.body);
-    Scalar line = plane + te::index_of(map_.axes[row_]);
+    Scalar line = plane + te::index_of(map_.axes[loads_.row]);
     for (size_t kind = 0; kind < values.size(); ++kind) {
       Scalar at = line * planes.width + planes.begin(copy, kind) + te::index_of(column);
       vector.body.push_back(store(scratch, {math_.simplify(at.ref())}, values[kind]));
@@ -303,7 +227,7 @@ class SpreadTables : public TableKernel {
   For tables_of(const Planes& planes, Names names, int32_t scratch, int64_t tables) {
     Axis table = draft_.new_axis(Dim(tables));
     math_.add_axes(std::vector<Axis>{table});
-    const int64_t step = lines_.parts;
+    const int64_t step = loads_.lines.parts;
     ScalarRewriter read([&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
       auto part = planes.values.of_part.find(node.get());
       if (part == planes.values.of_part.end()) return {};
@@ -314,7 +238,7 @@ class SpreadTables : public TableKernel {
     std::vector<ScalarRef> values = read(entries_);
     For vector = loop(LoopKind::kVector, table);
     name_shared(draft_, values, vector.body);
-    names[map_.axes[row_].id] = te::index_constant(0).ref();
+    names[map_.axes[loads_.row].id] = te::index_constant(0).ref();
     names[lane().id] = te::index_of(table).ref();
     size_t next = 0;
     for (int64_t i = 0; i < table_.row.count; ++i) {
@@ -328,24 +252,23 @@ class SpreadTables : public TableKernel {
   }
 
   bool cut() {
-    lines_.down = down_;
-    lines_.pitch = lane().extent.as_int() + (most_along_ + lines_.before) / lines_.parts;
-    const int64_t rows = extent(row_);
-    const int64_t size = static_cast<int64_t>(lines_.data->dtype.size()) * lines_.line();
-    auto lines_of = [&](int64_t band) {
-      return (band - 1) * down_step_ + most_down_ - least_down_ + 1;
-    };
+    loads_.lines.pitch =
+        lane().extent.as_int() + (loads_.most_along + loads_.lines.before) / loads_.lines.parts;
+    const int64_t rows = extent(loads_.row);
+    const int64_t size =
+        static_cast<int64_t>(loads_.lines.data->dtype.size()) * loads_.lines.line();
     band_ = rows;
-    while (band_ > 1 && lines_of(band_) * size > kBandBytes) --band_;
+    while (band_ > 1 && loads_.lines_of(band_) * size > kBandBytes) --band_;
     bands_ = (rows + band_ - 1) / band_;
     band_ = (rows + bands_ - 1) / bands_;
-    lines_.count = lines_of(band_);
-    return lines_.elements() * static_cast<int64_t>(lines_.data->dtype.size()) <= kMostBandBytes;
+    loads_.lines.count = loads_.lines_of(band_);
+    return loads_.lines.elements() * static_cast<int64_t>(loads_.lines.data->dtype.size()) <=
+           kMostBandBytes;
   }
 
   /// The tables of a band.
   For rows(const Names& outer, int32_t scratch, const Scalar& first) {
-    const Axis& row = map_.axes[row_];
+    const Axis& row = map_.axes[loads_.row];
     For all = loop(LoopKind::kSerial, row);
     if (bands_ > 1) {
       all.begin = first.ref();
@@ -353,10 +276,7 @@ class SpreadTables : public TableKernel {
     }
     Scalar line = bands_ > 1 ? te::index_of(row) - first : te::index_of(row);
     draft_.intercept = [&](const ScalarNode& load, const std::vector<ScalarRef>&) {
-      const TablePlace& place = places_.at(&load);
-      const int64_t column = place.along + lines_.before;
-      Scalar at = (line * down_step_ + (place.down - least_down_)) * lines_.line() +
-                  (column % lines_.parts * lines_.pitch + column / lines_.parts) +
+      Scalar at = line * (loads_.down_step * loads_.lines.line()) + loads_.place_of(load) +
                   te::index_of(lane());
       return draft_.load(scratch, {math_.simplify(at.ref())});
     };
@@ -377,14 +297,8 @@ class SpreadTables : public TableKernel {
     return all;
   }
 
-  Lines lines_;
-  Ref<ScalarNode> filled_;  // the load of the lines, where none of the tables' is filled
-  std::optional<size_t> down_;
-  uint32_t row_axis_ = 0;
-  size_t row_ = 0;  // dimension of the map
-  int64_t down_step_ = 1, least_down_ = 0, most_down_ = 0, most_along_ = 0;
+  TableLoads loads_;
   int64_t band_ = 1, bands_ = 1;
-  std::map<const ScalarNode*, TablePlace> places_;
 };
 
 // ---- Tables side by side ------------------------------------------------------------------------

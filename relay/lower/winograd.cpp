@@ -9,6 +9,7 @@
 #include <relay/lower/prepare.h>
 #include <relay/lower/scalars.h>
 #include <relay/lower/sum_of_products.h>
+#include <relay/lower/tiled_sums.h>
 #include <relay/lower/winograd_filtering.h>
 #include <relay/lower/winograd_match.h>
 #include <relay/tensor_expr/builder.h>
@@ -24,8 +25,11 @@ using Scalars = Filtering::Scalars;
 
 // ---- What it costs ------------------------------------------------------------------------------
 
+Dim tile_count(const Convolution& conv, int64_t tile, size_t dim) {
+  return ceil_div(conv.axes[dim].extent, tile);
+}
 int64_t tiles_of(const Convolution& conv, int64_t tile, size_t dim) {
-  return (conv.extent(dim) + tile - 1) / tile;
+  return tile_count(conv, tile, dim).as_int();
 }
 
 /// How many images there are; one of those that only a run counts.
@@ -111,6 +115,79 @@ const Filtering* cheapest(const Convolution& conv, const Processor& processor) {
   return best;
 }
 
+// Where a run decides how large planes are, it also decides if tiles pay. Costs are in units of an
+// operation for each pair of channels, 1/64.
+
+struct OpenCosts {
+  int64_t of_pixel = 0, of_sum = 0;                  // of the plain sum; once
+  int64_t of_column = 0, of_tile = 0, of_block = 0;  // of tiles: products, transforms, weights
+  int64_t lanes = 1, block = 1;                      // columns of a vector, tiles of a block
+
+  /// Costs of a large plane for each of its pixels, relative to those of the plain sum.
+  double ratio(int64_t tile) const {
+    const double tiles = static_cast<double>(of_column + of_tile) +
+                         static_cast<double>(of_block) / static_cast<double>(block);
+    return tiles / static_cast<double>(tile * tile * of_pixel);
+  }
+
+  /// 1 where so many tiles cost less than so many pixels of the plain sum, else 0.
+  Dim pays(Dim tiles, Dim pixels) const {
+    const Dim in_tiles = ceil_div(tiles, lanes) * Dim(lanes * of_column) + tiles * Dim(of_tile) +
+                         ceil_div(tiles, block) * Dim(of_block);
+    return min(Dim(1), floor_div(pixels * Dim(of_pixel) + Dim(of_sum), max(Dim(1), in_tiles)));
+  }
+};
+
+std::optional<OpenCosts> open_costs(const Convolution& conv, const Filtering& filtering,
+                                    const Processor& processor) {
+  constexpr double kClearly = 0.85, kTransform = 20, kUnit = 64;
+  for (size_t d : {conv.down.result, conv.along.result}) {
+    const Dim tiles = tile_count(conv, filtering.tile(), d);
+    if (tiles.is_int() && tiles.as_int() < 2) return std::nullopt;
+  }
+  const auto ins = static_cast<double>(conv.channel.extent.as_int());
+  const auto outs = static_cast<double>(conv.extent(conv.out_channel));
+  const int64_t groups =
+      conv.outs_of_group == 0 ? 1 : conv.extent(conv.out_channel) / conv.outs_of_group;
+  const auto points = static_cast<double>(filtering.points() * filtering.points());
+  const auto window = static_cast<double>(conv.taps * conv.taps);
+  const int64_t channels = conv.channel.extent.as_int() * groups + conv.extent(conv.out_channel);
+  OpenCosts costs;
+  costs.lanes = processor.lanes(sizeof(float));
+  costs.block = tiles_in_block(filtering.points() * filtering.points(), channels, processor);
+  if (costs.block == 0) return std::nullopt;
+  auto in_units = [&](double operations) {
+    return static_cast<int64_t>(std::ceil(operations / (ins * outs) * kUnit));
+  };
+  costs.of_pixel = in_units(kClearly * product_cost(conv, processor) * 2 * window * ins * outs);
+  costs.of_sum = in_units(kClearly * memory_cost(window * ins * outs, conv.weights->dtype.size()));
+  costs.of_column = in_units(2 * points * ins * outs);
+  costs.of_tile = in_units(kTransform * points * static_cast<double>(channels));
+  costs.of_block = in_units(memory_cost(points * ins * outs));
+  return costs;
+}
+
+struct Chosen {
+  const Filtering* filtering = nullptr;  // null: plain sums
+  Dim pays = 1;                          // 1 where tiles pay, 0 elsewhere
+};
+
+Chosen chosen_for_open_plane(const Convolution& conv, const Processor& processor) {
+  Chosen best;
+  double least = 1;
+  for (const Filtering* filtering : all_filterings()) {
+    if (filtering->taps() != conv.taps) continue;
+    const std::optional<OpenCosts> costs = open_costs(conv, *filtering, processor);
+    if (!costs || costs->ratio(filtering->tile()) >= least) continue;
+    least = costs->ratio(filtering->tile());
+    const Dim tiles = tile_count(conv, filtering->tile(), conv.down.result) *
+                      tile_count(conv, filtering->tile(), conv.along.result);
+    const Dim pixels = conv.axes[conv.down.result].extent * conv.axes[conv.along.result].extent;
+    best = {filtering, costs->pays(tiles, pixels)};
+  }
+  return best;
+}
+
 // ---- The computation in tiles -------------------------------------------------------------------
 
 /// One of the values, by an index.
@@ -127,8 +204,8 @@ Scalar choose(const Scalar& row, const Scalar& column, const std::vector<Scalars
 
 class Tiled {
  public:
-  Tiled(te::Computation c, const Convolution& conv, const Filtering& filtering)
-      : c_(std::move(c)), conv_(conv), filtering_(filtering) {
+  Tiled(te::Computation c, const Convolution& conv, const Chosen& chosen)
+      : c_(std::move(c)), conv_(conv), filtering_(*chosen.filtering), pays_(chosen.pays) {
     for (size_t stage : conv.views)
       views_.emplace_back(stage, std::get<te::View>(c_.stages[stage].body));
   }
@@ -243,8 +320,8 @@ class Tiled {
   std::vector<Dim> dims_of(Dim channels) const {
     std::vector<Dim> dims{side(), side(), channels};
     for (size_t d : image_dims()) dims.push_back(conv_.axes[d].extent);
-    dims.push_back(Dim(tiles_of(conv_, filtering_.tile(), conv_.down.result)));
-    dims.push_back(Dim(tiles_of(conv_, filtering_.tile(), conv_.along.result)));
+    dims.push_back(tile_count(conv_, filtering_.tile(), conv_.down.result));
+    dims.push_back(tile_count(conv_, filtering_.tile(), conv_.along.result));
     return dims;
   }
 
@@ -341,6 +418,8 @@ class Tiled {
                           .ref();
       std::unordered_map<uint32_t, ScalarRef> names;
       for (size_t d = 0; d < at.size(); ++d) names.emplace(conv_.axes[d].id, at[d].ref());
+      if (!pays_.is_int(1))
+        sum = te::select(te::from_dim(pays_) > 0, Scalar(sum), plain_sum(builder, names)).ref();
       ScalarRewriter replace(
           [&](const ScalarRef& node, const std::vector<ScalarRef>&) -> ScalarRef {
             if (node.get() == conv_.fold) return sum;
@@ -352,9 +431,20 @@ class Tiled {
     });
   }
 
+  /// The old sum at the point that the names of the old axes give.
+  Scalar plain_sum(te::Builder& builder, std::unordered_map<uint32_t, ScalarRef> names) const {
+    std::vector<Dim> extents;
+    for (const te::Axis& axis : conv_.fold->axes) extents.push_back(axis.extent);
+    return builder.sum(extents, [&](te::Indices k) {
+      for (size_t d = 0; d < k.size(); ++d) names.emplace(conv_.fold->axes[d].id, k[d].ref());
+      return Scalar(substitute(conv_.fold->args[0], names));
+    });
+  }
+
   te::Computation c_;
   const Convolution& conv_;
   const Filtering& filtering_;
+  const Dim pays_;                                  // 1, or 0 where a run computes the plain sum
   std::vector<std::pair<size_t, te::View>> views_;  // of the old stage
   const ScalarRef old_value_ = std::get<te::Map>(c_.stages[conv_.stage].body).values[0];
 };
@@ -368,9 +458,10 @@ std::optional<Winograd> winograd_of(const te::Computation& computation,
   te::Computation c = prepared ? computation : prepare(computation);
   std::optional<Convolution> conv = match_convolution(c, constant);
   if (!conv) return std::nullopt;
-  const Filtering* filtering = cheapest(*conv, processor);
-  if (filtering == nullptr) return std::nullopt;
-  return Tiled(std::move(c), *conv, *filtering).run();
+  const Chosen chosen = conv->has_open_plane() ? chosen_for_open_plane(*conv, processor)
+                                               : Chosen{cheapest(*conv, processor)};
+  if (chosen.filtering == nullptr) return std::nullopt;
+  return Tiled(std::move(c), *conv, chosen).run();
 }
 
 }  // namespace relay::lower

@@ -37,14 +37,14 @@ class ConvolutionMatcher {
     if (map == nullptr || map->values.size() != 1 || read_by_stages()) return false;
     found_.axes = map->axes;
     std::optional<SumOfLoads> sum = sum_of_loads(*map);
-    return sum && tell_factors(*sum) && read_weights() && read_data() && has_known_plane();
+    return sum && tell_factors(*sum) && read_weights() && read_data() && has_results();
   }
 
-  /// Images may be as many as there are in a run.
-  bool has_known_plane() const {
+  /// Images and their planes may be as many and as large as they are in a run.
+  bool has_results() const {
     for (size_t d = 0; d < found_.axes.size(); ++d) {
       const Dim& extent = found_.axes[d].extent;
-      if (extent.is_int() ? extent.as_int() <= 0 : !found_.is_image(d)) return false;
+      if (extent.is_int() ? extent.as_int() <= 0 : d == found_.out_channel) return false;
     }
     return true;
   }
@@ -67,10 +67,20 @@ class ConvolutionMatcher {
     });
   }
 
+  /// True if a run chooses between the sum and another way to compute it, such as tiles.
+  bool is_choice(const ScalarNode& fold) const {
+    const auto& map = std::get<te::Map>(c_.stages[found_.stage].body);
+    const std::vector<const ScalarNode*> nodes = te::post_order(map.values);
+    return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode* node) {
+      return node->kind == ScalarKind::kSelect && node->args[2].get() == &fold;
+    });
+  }
+
   /// Which of the factors the weights are.
   bool tell_factors(const SumOfLoads& sum) {
     if (sum.fold->axes.size() != 3) return false;
     found_.fold = sum.fold;
+    if (is_choice(*sum.fold)) return false;
     for (const ScalarNode* factor : {sum.lhs, sum.rhs}) {
       if (!factor->tensor.is_input()) return false;
       const bool is_weights = constant_(static_cast<size_t>(factor->tensor.index)) &&
@@ -156,7 +166,6 @@ class ConvolutionMatcher {
         }
         continue;
       }
-      if (!dims[d].is_int()) return false;
       std::optional<SlidingDim> window = window_of(index, d);
       if (!window || !take(found_.axes[window->result].id, seen)) return false;
       windows.push_back(*window);

@@ -35,16 +35,18 @@ struct Convolution {
   std::vector<size_t> views;   // stages that are the results in another shape, and outputs alone
 
   int64_t extent(size_t dim) const { return axes[dim].extent.as_int(); }
-  /// True for a dimension of the results that is neither the channels nor of the plane. Only these
-  /// may have an extent that is not known.
+  /// True if a run decides how large planes are.
+  bool has_open_plane() const {
+    return !axes[down.result].extent.is_int() || !axes[along.result].extent.is_int();
+  }
+  /// True for a dimension of the results that is neither the channels nor of the plane.
   bool is_image(size_t dim) const {
     return dim != out_channel && dim != down.result && dim != along.result;
   }
 };
 
-/// The first convolution that some filtering computes (step 1, summed in float32, known channels
-/// and plane) in a computation with weights for which `constant` is true. It points into the
-/// computation.
+/// The first convolution that some filtering computes (step 1, summed in float32, known channels)
+/// in a computation with weights for which `constant` is true. It points into the computation.
 std::optional<Convolution> match_convolution(const te::Computation& computation,
                                              const std::function<bool(size_t input)>& constant);
 

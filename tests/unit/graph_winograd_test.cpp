@@ -91,6 +91,7 @@ struct Conv {
   std::string attributes = "padding=[1, 1]";
   std::string epilogue = "%c";  // of the convolution %c, the bias %b, the input %x
   std::string open = "";        // the name of the extent of images, if the type leaves that open
+  std::string plane = "";       // names of open extents of lines and columns: "h, w", "12, w", …
   DType dtype = kFloat32;       // of data and weights
 
   Program program() const {
@@ -101,6 +102,10 @@ struct Conv {
       values.push_back(random_array(shape, type, static_cast<uint32_t>(values.size() + 1)));
     }
     std::string type = tensor(data, dtype);
+    if (!plane.empty()) {
+      const std::string known = std::to_string(data[2]) + ", " + std::to_string(data[3]);
+      type.replace(type.find(known), known.size(), plane);
+    }
     if (!open.empty()) type.replace(type.find('(') + 1, std::to_string(data[0]).size(), open);
     return Program("def @main(%x: " + type + ", %w: " + tensor(weights, dtype) +
                        ", %b: " + tensor(bias) + ") {\n  let %c = nn.conv2d(%x, %w, " + attributes +
@@ -206,6 +211,101 @@ TEST(Winograd, OpenImages) {
     expect_same({{images, 32, 8, 16}, {16, 32, 3, 3}, "padding=[1, 1]", "%c", "n"});
     expect_same({{images, 32, 16, 8}, {16, 32, 3, 3}, "padding=[1, 1]", "%c", "n"});
     expect_same({{images, 48, 8, 14}, {40, 48, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "n"});
+  }
+}
+
+/// One compiled program on data of many shapes: what it gives is what the evaluator gives, on any
+/// number of threads.
+void expect_same_at(const Conv& conv, const std::vector<Shape>& shapes) {
+  Program program = conv.program();
+  SCOPED_TRACE("data of " + conv.open + ", " + conv.plane + ", weights " + tensor(conv.weights) +
+               ", " + conv.attributes + ": " + conv.epilogue);
+  vm::CompileOptions options;
+  if (conv.dtype != kFloat32) options.target = codegen::Target::named("avx512");
+  const auto [four, two] = program.tiled(options);
+  EXPECT_EQ(four + two, 1);
+  std::vector<NDArray> wanted;
+  std::vector<std::vector<Value>> arguments;
+  for (const Shape& shape : shapes) {
+    const auto seed = static_cast<uint32_t>(wanted.size());
+    arguments.push_back({Value(random_array(shape, conv.dtype, seed))});
+    wanted.push_back(evaluate_function(program.module, "main", arguments.back()).array());
+  }
+  for (const codegen::Target& target : testing::targets_here()) {
+    options.target = target;
+    const auto executable = program.compiled(options);
+    for (size_t k = 0; k < shapes.size(); ++k) {
+      SCOPED_TRACE(std::string(target.name()) + " " + tensor(shapes[k]));
+      program.arguments = arguments[k];
+      const NDArray found = program.run(executable);
+      if (wanted[k].size() > 0) {
+        EXPECT_LT(distance(found, wanted[k]), kTolerance);
+      }
+      EXPECT_TRUE(bit_equal(found, program.run(executable, 3)));
+    }
+  }
+}
+
+// Planes that a run measures: whole tiles, some rows and columns more, less than a tile.
+TEST(Winograd, OpenPlanes) {
+  std::vector<Shape> shapes;
+  for (int64_t height : {1, 2, 3, 4, 5, 16, 31, 70})
+    for (int64_t width : {1, 3, 4, 7, 17, 66, 203}) shapes.push_back({1, 32, height, width});
+  const Shape sample{1, 32, 16, 16};
+  expect_same_at({sample, {40, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "", "h, w"},
+                 shapes);
+  std::vector<Shape> larger;
+  for (int64_t height : {3, 4, 9, 22})
+    for (int64_t width : {5, 8, 30, 111}) larger.push_back({1, 32, height, width});
+  expect_same_at({sample, {32, 32, 3, 3}, "padding=[0, 0]", "%c", "", "h, w"}, larger);
+  expect_same_at({sample, {32, 32, 3, 3}, "padding=[2, 0, 1, 2]", "%c", "", "h, w"}, larger);
+  expect_same_at({sample, {32, 32, 5, 5}, "padding=[2, 3]", "nn.relu(%c + %b)", "", "h, w"},
+                 larger);
+}
+
+// A part of the extents is open: lines of sound or of text are as long as they are.
+TEST(Winograd, OneOpenExtent) {
+  expect_same_at({{1, 32, 16, 16}, {32, 32, 3, 3}, "padding=[1, 1]", "%c + %x", "", "16, w"},
+                 {{1, 32, 16, 1}, {1, 32, 16, 13}, {1, 32, 16, 100}});
+  expect_same_at({{1, 32, 16, 19}, {32, 32, 3, 3}, "padding=[1, 1]", "%c + %b", "", "h, 19"},
+                 {{1, 32, 1, 19}, {1, 32, 13, 19}, {1, 32, 100, 19}});
+}
+
+TEST(Winograd, OpenPlanesOfOpenImages) {
+  const std::vector<Shape> shapes{{0, 32, 20, 20}, {1, 32, 20, 20}, {3, 32, 9, 13},
+                                  {2, 32, 1, 40},  {5, 32, 3, 3},   {2, 32, 40, 37}};
+  expect_same_at(
+      {{1, 32, 20, 20}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b + %x)", "n", "h, w"},
+      shapes);
+  expect_same_at(
+      {{4, 32, 20, 20}, {24, 32, 3, 3}, "padding=[1, 1]", "%c * sigmoid(%c)", "", "h, w"},
+      {{4, 32, 20, 20}, {4, 32, 3, 50}});
+}
+
+TEST(Winograd, OpenPlanesOfGroups) {
+  expect_same_at(
+      {{1, 64, 16, 16}, {96, 32, 3, 3}, "padding=[1, 1], groups=2", "nn.relu(%c + %b)", "", "h, w"},
+      {{1, 64, 3, 3}, {1, 64, 16, 15}, {1, 64, 33, 50}});
+}
+
+TEST(Winograd, OpenPlanesInAnotherShape) {
+  for (const char* epilogue : {"reshape(nn.relu(%c + %b), newshape=[1, 32, -1])",
+                               "transpose(reshape(%c, newshape=[1, 32, -1]), axes=[0, 2, 1])"}) {
+    expect_same_at({{1, 32, 16, 16}, {32, 32, 3, 3}, "padding=[1, 1]", epilogue, "", "h, w"},
+                   {{1, 32, 2, 3}, {1, 32, 18, 19}, {1, 32, 40, 44}});
+  }
+}
+
+TEST(Winograd, OpenPlanesOfNarrowOperands) {
+  for (DType dtype : {kBFloat16, kFloat16}) {
+    expect_same_at({{1, 64, 16, 16},
+                    {64, 64, 3, 3},
+                    "padding=[1, 1], out_dtype=\"float32\"",
+                    "%c + %b",
+                    "",
+                    "h, w",
+                    dtype},
+                   {{1, 64, 2, 5}, {1, 64, 28, 27}, {1, 64, 9, 100}});
   }
 }
 

@@ -1,0 +1,43 @@
+// Convolutions in tiles whose planes a run measures: block by block of tiles, with scratch of a
+// size that no plane changes.
+#pragma once
+
+#include <optional>
+
+#include <relay/lower/draft.h>
+#include <relay/lower/lower.h>
+
+namespace relay::lower {
+
+/// How many tiles a block has, at most: whole vectors. 0 if tensors between the stages of a block
+/// would take too much scratch. `points`: of a tile; `channels`: of the data and the results.
+int64_t tiles_in_block(int64_t points, int64_t channels, const Processor& processor);
+
+/// A sum that is computed in one of two ways (winograd.h): `results` is a map with a choice
+/// between values of tiles and a plain sum.
+struct TiledSum {
+  size_t data = 0, products = 0, results = 0;  // stages
+  const te::ScalarNode* choice = nullptr;
+  Dim pays;  // 1 if a run computes it in tiles, else 0
+};
+
+/// All such sums of a prepared computation.
+std::vector<TiledSum> find_tiled_sums(const te::Computation& computation);
+
+/// The value of the results with one arm of the choice in its place: 1, of tiles; 2, the plain sum.
+te::ScalarRef with_arm(const te::ScalarRef& value, const TiledSum& sum, size_t arm);
+
+/// The computation with the plain sum alone; the stages of its tiles stay, without a reader.
+te::Computation without_tiles(const te::Computation& computation, const TiledSum& sum);
+
+/// Both ways as kernels, of which each run uses one: others have nothing to do in it.
+struct BothWays {
+  DraftKernel plain;
+  std::vector<DraftKernel> tiles;  // for few tiles and for many
+};
+/// Nothing if the stages are other than `winograd_of` writes them, or if somebody else reads what
+/// is between them.
+std::optional<BothWays> lower_both_ways(const te::Computation& computation, const TiledSum& sum,
+                                        const std::string& name, const LowerOptions& options);
+
+}  // namespace relay::lower
