@@ -4,6 +4,7 @@
 
 #include <relay/graph/work.h>
 #include <relay/ir/dim_error.h>
+#include <relay/ir/dim_error.h>
 #include <relay/lower/in_place.h>
 #include <relay/support/error.h>
 
@@ -36,6 +37,16 @@ SizeText LaunchWriter::size_text(const DimText& text, const graph::Node* node) {
   return result;
 }
 
+// A term of a kernel's work; `?` if it is too complex over the graph's sizes. Results do not depend
+// on it.
+Dim LaunchWriter::estimate(const graph::Node& node, Dim dim) {
+  try {
+    return node.term(dim);
+  } catch (const DimSizeError&) {
+    return Dim::any();
+  }
+}
+
 Graph LaunchWriter::write() {
   written_.name = graph_.name;
   written_.num_inputs = static_cast<uint32_t>(graph_.inputs.size());
@@ -56,11 +67,12 @@ Graph LaunchWriter::write() {
     const LaunchSizes& sizes = launch_sizes_[i];
     for (Dim dim : sizes.dims) launch.dims.push_back(slot(dim));
     if (sizes.node == nullptr) continue;  // a library kernel
-    launch.flops = slot(sizes.flops);
-    launch.bytes = slot(sizes.bytes);
-    launch.products = slot(sizes.work.products);
-    launch.steps = slot(sizes.work.steps);
-    launch.functions = slot(sizes.work.functions);
+    auto known = [&](Dim dim) { return dim.is_any() ? kNone : slot(dim); };
+    launch.flops = known(sizes.flops);
+    launch.bytes = known(sizes.bytes);
+    launch.products = known(sizes.work.products);
+    launch.steps = known(sizes.work.steps);
+    launch.functions = known(sizes.work.functions);
   }
   for (const Check& check : checks_) {
     uint32_t a = slot(check.a);
@@ -227,10 +239,11 @@ void LaunchWriter::add_launches(const graph::Node& node, const LoweredWork& lowe
                                    argument_of[static_cast<size_t>(pair.read)], pair.copy});
       }
       for (Dim dim : kernel.dim_args) sizes.dims.push_back(node.term(dim));
-      sizes.flops = node.term(kernel.flops);
-      sizes.bytes = node.term(kernel.bytes);
+      sizes.flops = estimate(node, kernel.flops);
+      sizes.bytes = estimate(node, kernel.bytes);
       const lower::KernelWork& work = lowered.work[native->kernel];
-      sizes.work = {node.term(work.products), node.term(work.steps), node.term(work.functions)};
+      sizes.work = {estimate(node, work.products), estimate(node, work.steps),
+                    estimate(node, work.functions)};
       sizes.node = &node;
     } else {
       const auto& library = std::get<lower::LibraryLaunch>(made);

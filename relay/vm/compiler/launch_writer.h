@@ -30,11 +30,12 @@ class LaunchWriter {
   };
   struct LaunchSizes {
     std::vector<Dim> dims;
-    Dim flops, bytes;
+    Dim flops, bytes;  // these and the work: `?` if not known
     lower::KernelWork work;
     const graph::Node* node;
   };
 
+  static Dim estimate(const graph::Node& node, Dim dim);
   DimInstruction source(Dim atom) const;
   uint32_t slot(Dim dim) { return program_.slot(dim, written_.dims); }
   SizeText size_text(const DimText& text, const graph::Node* node);
