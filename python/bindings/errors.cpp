@@ -297,7 +297,7 @@ void bind_errors(nb::module_& m) {
   nb::dict members;
   members["diagnostics"] = nb::tuple();  // of one that is raised in Python
   const nb::object failure = nb::steal(PyErr_NewExceptionWithDoc(
-      "relay._core.Failure", "A RelayError or an InternalError.", PyExc_Exception, nullptr));
+      "relay._core.Failure", "A RelayError or an InternalError.", PyExc_RuntimeError, nullptr));
   relay_error = PyErr_NewExceptionWithDoc(
       "relay.RelayError",
       "Something is wrong with a program or its data; `diagnostics` has it in parts.",

@@ -26,9 +26,10 @@ bool Parser::at_block_end(Ends ends) const {
 }
 
 // A value on the right of `=`. A let there ends with its first expression: the `;` after it is that
-// of the outer binding, as TVM prints it.
-ExprRef Parser::parse_value() {
-  if (!at_word(kwLet)) return parse_expr();
+// of the outer binding, as TVM prints it. With `names` nodes may be named in front, too: `%0 = …;`.
+ExprRef Parser::parse_value(bool names) {
+  const bool named = names && at(Tok::kLocal) && peek().is(Tok::kAssign);
+  if (!at_word(kwLet) && !named) return parse_expr();
   Nesting nesting(*this);
   BlockScope scope(*this);
   return parse_items(Ends::kValue);

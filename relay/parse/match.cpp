@@ -58,7 +58,7 @@ void Parser::parse_clause(std::vector<PatternRef>& patterns, std::vector<ExprRef
     bind_var(names[i].symbol, vars[i], span(names[i]));
   }
   if (accept(Tok::kFatArrow)) {
-    bodies.push_back(at(Tok::kLBrace) ? parse_block() : parse_value());
+    bodies.push_back(at(Tok::kLBrace) ? parse_block() : parse_value(/*names=*/true));
     if (!at(Tok::kRBrace) && !at(Tok::kComma)) fail_expected("',' or '}' after the clause");
   } else if (at(Tok::kLBrace)) {
     bodies.push_back(parse_block());

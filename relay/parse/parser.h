@@ -337,7 +337,7 @@ class Parser {
   LetPattern parse_let_pattern();
   void bind_let_pattern(const LetPattern& pattern, ExprRef value, Span span,
                         std::vector<Item>& items);
-  ExprRef parse_value();
+  ExprRef parse_value(bool names = false);
   bool at_block_end(Ends ends) const;
 
   // ---- Expressions ----

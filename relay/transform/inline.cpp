@@ -6,6 +6,7 @@
 #include <relay/ir/rewrite.h>
 #include <relay/ir/visit.h>
 #include <relay/program/call_graph.h>
+#include <relay/transform/external_code.h>
 #include <relay/transform/inline_calls.h>
 #include <relay/transform/pass.h>
 
@@ -154,6 +155,8 @@ Module inline_marked(const Module& module, const PassContext& context, int64_t m
             budget.tell(expr->as<Call>(), callee_name, context);
             return {};
           }
+          // A code generator's function stays one: its literal takes the global's place.
+          if (compiler_of(*callee)) return call_copy(*callee, operands.subspan(1), expr->span());
           bool pure = true;
           for (const ExprRef& arg : expr->operands().subspan(1))
             pure &= effectful.count(arg.get()) == 0;
@@ -180,7 +183,8 @@ RELAY_REGISTER_PASS({
      1,
      {ProgramState::kTyped},
      "Puts the body of global functions marked `Inline=1` in the place of calls, and removes those "
-     "that nothing mentions any more. Recursive and polymorphic functions stay, and so do calls "
+     "that nothing mentions any more. A function of a code generator (`Compiler`) stays one, "
+     "without a name. Recursive and polymorphic functions stay, and so do calls "
      "that "
      "would make the program too large."},
     {{"max_nodes",

@@ -29,6 +29,14 @@ bool can_inline(const Function& function, size_t arguments) {
          function.constraints().empty() && function.params().size() == arguments;
 }
 
+ExprRef call_copy(const Function& function, std::span<const ExprRef> args, Span span) {
+  const ExprRef copy = copy_with_fresh_vars(Cloner().run(FunctionRef(&function)));
+  copy->publish_type(TypeRef(function.type()));
+  ExprRef call = make_call(copy, args, {}, {}, span);
+  call->publish_type(function.type()->as<FuncType>()->result());
+  return call;
+}
+
 ExprRef inline_call(const Function& function, std::span<const ExprRef> args, bool pure) {
   RELAY_CHECK(can_inline(function, args.size()), "a call that cannot be inlined");
   ExprRef own = Cloner().run(FunctionRef(&function));

@@ -16,4 +16,7 @@ bool can_inline(const Function& function, size_t arguments);
 /// makes no closures, which would compute them in each call; otherwise lets bind them, in order.
 ExprRef inline_call(const Function& function, std::span<const ExprRef> args, bool pure);
 
+/// A call of a copy of the function, with variables of its own, as a literal.
+ExprRef call_copy(const Function& function, std::span<const ExprRef> args, Span span);
+
 }  // namespace relay

@@ -135,13 +135,31 @@ const Case kCases[] = {
      "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), "
      "src_layout=\"NHWC\", dst_layout=\"NCHW2c\")",
      "layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW2c\")"},
-    {"layout and back", "%x: Tensor[(2, 2, 2, 2), float32]",
+    {"axes and axes again", "%x: Tensor[(2, 2, 2, 2), float32]",
      "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), "
      "src_layout=\"NHCW\", dst_layout=\"NHWC\")",
      "transpose(%x, axes=[0, 2, 1, 3])"},
-    {"layout of a transpose", "%x: Tensor[(1, 2, 3, 4), float32]",
+    {"axes and axes again", "%x: Tensor[(1, 2, 3, 4), float32]",
      "layout_transform(transpose(%x, axes=[0, 2, 3, 1]), src_layout=\"NHWC\", dst_layout=\"NCHW\")",
      "%x"},
+    {"layout of a transpose", "%x: Tensor[(1, 2, 3, 8), float32]",
+     "layout_transform(transpose(%x, axes=[0, 3, 1, 2]), src_layout=\"NCHW\", dst_layout=\"NCHW4c\")",
+     "layout_transform(%x, src_layout=\"NHWC\", dst_layout=\"NCHW4c\")"},
+    {"layout of a transpose", "%x: Tensor[(1, 2, 3, 2, 4), float32]",
+     "layout_transform(transpose(%x, axes=[0, 3, 1, 2, 4]), src_layout=\"NCHW4c\", "
+     "dst_layout=\"NCHW\")",
+     nullptr},
+    {"transpose of a layout", "%x: Tensor[(1, 2, 3, 2, 4), float32]",
+     "transpose(layout_transform(%x, src_layout=\"NCHW4c\", dst_layout=\"NCHW\"), axes=[0, 2, 3, 1])",
+     "layout_transform(%x, src_layout=\"NCHW4c\", dst_layout=\"NHWC\")"},
+    {"transpose of a layout", "%x: Tensor[(1, 8, 3, 2), float32]",
+     "transpose(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW4c\"), "
+     "axes=[0, 2, 3, 1, 4])",
+     "layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC4c\")"},
+    {"transpose of a layout", "%x: Tensor[(1, 8, 3, 2), float32]",
+     "transpose(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW4c\"), "
+     "axes=[4, 0, 1, 2, 3])",
+     nullptr},
     // Windows.
     {"taps in the padding", "%x: Tensor[(1, 2, 4, 9), float32]",
      "nn.conv2d(%x, Constant(1, (3, 2, 3, 3), float32), padding=[6, 6, 6, 6], dilation=[6, 6], "
@@ -230,11 +248,17 @@ const Case kCases[] = {
      "full(%v, shape=[2], dtype=\"int8\")"},
     {"broadcast, shape known", "%x: Tensor[(3), float32], %y: Tensor[(2, 3), float32]",
      "broadcast_to_like(%x, %y)", "broadcast_to(%x, shape=[2, 3])"},
-    {"full of one number beside", "%x: Tensor[(2, 3), float32], %v: float32",
+    {"tensor of one number beside", "%x: Tensor[(2, 3), float32], %v: float32",
      "subtract(full(%v, shape=[2, 3], dtype=\"float32\"), %x)", "subtract(%v, %x)"},
-    {"full of one number beside", "%x: Tensor[(3), float32], %v: float32",
+    {"tensor of one number beside", "%x: Tensor[(2, 3), float32]",
+     "power(ones(shape=[2, 3], dtype=\"float32\"), %x)", "power(1f, %x)"},
+    {"tensor of one number beside", "%x: Tensor[(2, 3), int8]",
+     "maximum(%x, zeros(shape=[3], dtype=\"int8\"))", "maximum(%x, 0i8)"},
+    {"tensor of one number beside", "%x: Tensor[(2, 3), float32]",
+     "maximum(%x, zeros(shape=[1, 2, 3], dtype=\"float32\"))", nullptr},
+    {"tensor of one number beside", "%x: Tensor[(3), float32], %v: float32",
      "add(%x, full(%v, shape=[2, 3], dtype=\"float32\"))", nullptr},
-    {"full of one number beside", "%x: Tensor[(3), float32], %v: int32",
+    {"tensor of one number beside", "%x: Tensor[(3), float32], %v: int32",
      "add(%x, full(%v, shape=[3], dtype=\"float32\"))", nullptr},
 };
 

@@ -119,6 +119,12 @@ Arrangement fitted(const Arrangement& to, const TypeRef& type) {
   return result;
 }
 
+bool is_one_element(const TypeRef& type) {
+  const auto* tensor = type->as<TensorType>();
+  return tensor != nullptr && std::all_of(tensor->dims().begin(), tensor->dims().end(),
+                                          [](Dim dim) { return dim.is_int(1); });
+}
+
 /// Elementwise work: all tensors take the layout of the first that has another one and all axes.
 std::optional<CallFlow> flow_elementwise(const OpCall& call,
                                          std::span<const Arrangements> offered) {
@@ -138,8 +144,10 @@ std::optional<CallFlow> flow_elementwise(const OpCall& call,
   };
   for (size_t i = 0; i < call.num_inputs(); ++i) {
     flow.inputs.emplace_back();
+    // One element is what it is in every layout.
+    const bool one = is_one_element(call.input(i)) && !offered[i].at(0).moved();
     for (const TypeRef& type : stored_tensors(call.input(i)))
-      flow.inputs.back().push_back(place(type));
+      flow.inputs.back().push_back(one ? Arrangement() : place(type));
   }
   for (const TypeRef& type : stored_tensors(call.output())) {
     if (stored_rank(type) != rank) return std::nullopt;

@@ -46,17 +46,30 @@ ExprRef known_sums(const OpCall& call, std::span<const ExprRef> args) {
                  Attrs::make(std::move(*attrs)));
 }
 
+/// The number of which a call makes a tensor, as a scalar; null for other expressions.
+ExprRef number_of(const ExprRef& made) {
+  if (auto full = tensor_call(made.get(), "full")) {
+    if (full->tensor(0).dtype != full->result().dtype || full->result().rank() == 0) return {};
+    return static_cast<const Call&>(*made).args()[0];
+  }
+  for (const auto& [op, number] : {std::pair("zeros", 0.0), std::pair("ones", 1.0)}) {
+    std::optional<OpCall> call = tensor_call(made.get(), op);
+    if (!call || call->result().rank() == 0) continue;
+    return make_constant(NDArray::scalar(call->result().dtype, number));
+  }
+  return {};
+}
+
 /// A tensor of one number beside one that has the result's shape already: the number will do.
-ExprRef full_beside(const OpCall& call, std::span<const ExprRef> args) {
+ExprRef number_beside(const OpCall& call, std::span<const ExprRef> args) {
   if (call.output()->has_any_dim()) return {};
   for (size_t i : {1u, 0u}) {
-    auto full = tensor_call(args[i].get(), "full");
-    if (!full || full->tensor(0).dtype != full->result().dtype) continue;
     const auto* other = call.input(1 - i)->as<TensorType>();
     if (!(other->shape() == call.output()->as<TensorType>()->shape())) continue;
-    if (full->result().rank() == 0) continue;
+    ExprRef number = number_of(args[i]);
+    if (!number) continue;
     std::vector<ExprRef> changed(args.begin(), args.end());
-    changed[i] = static_cast<const Call&>(*args[i]).args()[0];
+    changed[i] = std::move(number);
     return call_op(call.op()->name().view(), changed);
   }
   return {};
@@ -72,13 +85,13 @@ std::span<const OperatorRule> creation_rules() {
       {"full_like",         {"full, shape known",         Keeps::kBits, with_shape("full", 1, 1, true)}},
       {"broadcast_to_like", {"broadcast, shape known",    Keeps::kBits, with_shape("broadcast_to", 0, 1, false)}},
       {"collapse_sum_like", {"sums, shape known",         Keeps::kBits, known_sums}},
-      {"add",               {"full of one number beside", Keeps::kBits, full_beside}},
-      {"subtract",          {"full of one number beside", Keeps::kBits, full_beside}},
-      {"multiply",          {"full of one number beside", Keeps::kBits, full_beside}},
-      {"divide",            {"full of one number beside", Keeps::kBits, full_beside}},
-      {"maximum",           {"full of one number beside", Keeps::kBits, full_beside}},
-      {"minimum",           {"full of one number beside", Keeps::kBits, full_beside}},
-      {"power",             {"full of one number beside", Keeps::kBits, full_beside}},
+      {"add",               {"tensor of one number beside", Keeps::kBits, number_beside}},
+      {"subtract",          {"tensor of one number beside", Keeps::kBits, number_beside}},
+      {"multiply",          {"tensor of one number beside", Keeps::kBits, number_beside}},
+      {"divide",            {"tensor of one number beside", Keeps::kBits, number_beside}},
+      {"maximum",           {"tensor of one number beside", Keeps::kBits, number_beside}},
+      {"minimum",           {"tensor of one number beside", Keeps::kBits, number_beside}},
+      {"power",             {"tensor of one number beside", Keeps::kBits, number_beside}},
   };
   // clang-format on
   return kRules;

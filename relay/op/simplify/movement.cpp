@@ -77,6 +77,56 @@ ExprRef two_layouts(const OpCall& call, std::span<const ExprRef> args) {
                  Attrs::make(LayoutTransformAttrs{first.src_layout, then.dst_layout}));
 }
 
+/// The axes of a layout, one by one: "NCHW4c" is N, C, H, W, 4c.
+std::vector<std::string> axes_of_layout(const std::string& layout) {
+  std::vector<std::string> axes;
+  std::string digits;
+  for (char letter : layout) {
+    if (std::isdigit(static_cast<unsigned char>(letter)) != 0) {
+      digits += letter;
+      continue;
+    }
+    axes.push_back(digits + letter);
+    digits.clear();
+  }
+  return axes;
+}
+
+/// layout_transform(transpose(x), S, D), where D has blocks: x is in a layout itself.
+ExprRef layout_of_axes(const OpCall& call, std::span<const ExprRef> args) {
+  std::optional<OpCall> inner = tensor_call(args[0].get(), "transpose");
+  const auto& attrs = call.attrs<LayoutTransformAttrs>();
+  if (!inner || has_blocks(*attrs.src_layout)) return {};
+  const std::optional<Permutation> axes = permutation_of(*inner);
+  if (!axes || axes->size() != attrs.src_layout->size()) return {};
+  std::string source = *attrs.src_layout;
+  for (size_t i = 0; i < axes->size(); ++i)
+    source[static_cast<size_t>((*axes)[i])] = (*attrs.src_layout)[i];
+  return call_op("layout_transform", {first_arg(args[0])},
+                 Attrs::make(LayoutTransformAttrs{std::move(source), attrs.dst_layout}));
+}
+
+/// transpose(layout_transform(x, S, D)), where a layout has blocks: another layout, if a block
+/// comes behind its axis in it.
+ExprRef axes_of_blocks(const OpCall& call, std::span<const ExprRef> args) {
+  std::optional<OpCall> inner = tensor_call(args[0].get(), "layout_transform");
+  if (!inner) return {};
+  const auto& attrs = inner->attrs<LayoutTransformAttrs>();
+  const std::vector<std::string> old = axes_of_layout(*attrs.dst_layout);
+  const std::optional<Permutation> axes = permutation_of(call);
+  if (!axes || axes->size() != old.size()) return {};
+  std::string layout;
+  for (int64_t axis : *axes) {
+    const std::string& next = old[static_cast<size_t>(axis)];
+    const char whole = static_cast<char>(std::toupper(static_cast<unsigned char>(next.back())));
+    if (next.back() != whole && layout.find(whole) == std::string::npos) return {};
+    layout += next;
+  }
+  if (layout == *attrs.src_layout) return first_arg(args[0]);
+  return call_op("layout_transform", {first_arg(args[0])},
+                 Attrs::make(LayoutTransformAttrs{attrs.src_layout, std::move(layout)}));
+}
+
 /// A shape in the form of `newshape`: at most one extent that is not a number. Nothing for `?` and
 /// 0, which have another meaning there.
 std::optional<std::vector<int64_t>> new_shape(const std::vector<Dim>& dims) {
@@ -123,9 +173,11 @@ std::span<const OperatorRule> movement_rules() {
       {"contrib_reverse_reshape", {"reshape of a reshape",    Keeps::kBits, two_reshapes}},
       {"transpose",               {"axes in their order",     Keeps::kBits, no_permutation}},
       {"transpose",               {"transpose of a transpose",Keeps::kBits, two_permutations}},
+      {"transpose",               {"transpose of a layout",   Keeps::kBits, axes_of_blocks}},
       {"layout_transform",        {"axes in their order",     Keeps::kBits, no_permutation}},
+      {"layout_transform",        {"axes and axes again",     Keeps::kBits, two_permutations}},
       {"layout_transform",        {"layout and back",         Keeps::kBits, two_layouts}},
-      {"layout_transform",        {"layout of a transpose",   Keeps::kBits, two_permutations}},
+      {"layout_transform",        {"layout of a transpose",   Keeps::kBits, layout_of_axes}},
   };
   // clang-format on
   return kRules;
