@@ -22,6 +22,35 @@ std::optional<Affine> one_tensor(const QuantisedValue& value) {
   return value.tensors.size() == 1 ? value.tensors[0] : std::nullopt;
 }
 
+/// An integer for each channel of a tensor of that rank, beside which it broadcasts, from the
+/// channel's scale and zero point; null unless both are known.
+ExprRef of_channels(const Affine& affine, size_t rank,
+                    const std::function<double(double scale, double zero)>& number) {
+  const auto* scale = affine.scale->as<Constant>();
+  const auto* zero = affine.zero_point->as<Constant>();
+  if (scale == nullptr || zero == nullptr) return {};
+  const int64_t count = std::max(scale->data().size(), zero->data().size());
+  const auto dims = static_cast<int64_t>(rank);
+  const int64_t axis = affine.axis < 0 ? affine.axis + dims : affine.axis;
+  if (axis < 0 || axis >= dims) return {};
+  std::vector<int64_t> shape(static_cast<size_t>(dims - axis), 1);
+  shape[0] = count;
+  const auto [low, high] = integer_range(affine.dtype);
+  NDArray numbers = NDArray::empty(shape, affine.dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    auto element = [&](const NDArray& of) { return of.element_as_double(of.size() == 1 ? 0 : i); };
+    const double step = element(scale->data());
+    if (!(step > 0)) return {};
+    const double value = std::clamp(number(step, element(zero->data())), static_cast<double>(low),
+                                    static_cast<double>(high));
+    dispatch(affine.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>) numbers.data<T>()[i] = static_cast<T>(value);
+    });
+  }
+  return make_constant(std::move(numbers));
+}
+
 /// The same as a sum, whose form is known.
 std::optional<QuantisedResult> bias_as_sum(const QuantisedCall& use) {
   const te::TensorInfo data = use.call.tensor(0);
@@ -56,7 +85,8 @@ std::optional<QuantisedResult> relu_on_integers(const QuantisedCall& use) {
   } else if (!affine->vector) {
     zero = make_cast(affine->zero_point, affine->dtype, use.span);
   } else {
-    return std::nullopt;
+    zero = of_channels(*affine, use.call.tensor(0).rank(), [](double, double at) { return at; });
+    if (!zero) return std::nullopt;
   }
   return QuantisedResult{{call_op("maximum", {use.inputs[0].expr, zero}, {}, use.span), {affine}},
                          false};
@@ -80,14 +110,19 @@ std::optional<QuantisedResult> clip_on_integers(const QuantisedCall& use) {
     return QuantisedResult{
         {call_op("clip", {use.inputs[0].expr}, Attrs::make(bounds), use.span), {affine}}, false};
   }
-  if (affine->vector) return std::nullopt;
-  auto bound = [&](double value) {
+  auto bound = [&](double value) -> ExprRef {
+    if (affine->vector) {
+      return of_channels(*affine, use.call.tensor(0).rank(), [&](double step, double at) {
+        return std::round(value / step) + at;
+      });
+    }
     ExprRef number = make_constant(NDArray::scalar(kFloat32, value));
     return quantized_as(number, *affine, use.span);
   };
-  ExprRef above = call_op("maximum", {use.inputs[0].expr, bound(attrs.a_min)}, {}, use.span);
-  return QuantisedResult{{call_op("minimum", {above, bound(attrs.a_max)}, {}, use.span), {affine}},
-                         false};
+  const ExprRef least = bound(attrs.a_min), most = bound(attrs.a_max);
+  if (!least || !most) return std::nullopt;
+  ExprRef above = call_op("maximum", {use.inputs[0].expr, least}, {}, use.span);
+  return QuantisedResult{{call_op("minimum", {above, most}, {}, use.span), {affine}}, false};
 }
 
 std::optional<QuantisedResult> bias_on_integers(const QuantisedCall& use) {
