@@ -143,14 +143,16 @@ const Case kCases[] = {
      "layout_transform(transpose(%x, axes=[0, 2, 3, 1]), src_layout=\"NHWC\", dst_layout=\"NCHW\")",
      "%x"},
     {"layout of a transpose", "%x: Tensor[(1, 2, 3, 8), float32]",
-     "layout_transform(transpose(%x, axes=[0, 3, 1, 2]), src_layout=\"NCHW\", dst_layout=\"NCHW4c\")",
+     "layout_transform(transpose(%x, axes=[0, 3, 1, 2]), src_layout=\"NCHW\", "
+     "dst_layout=\"NCHW4c\")",
      "layout_transform(%x, src_layout=\"NHWC\", dst_layout=\"NCHW4c\")"},
     {"layout of a transpose", "%x: Tensor[(1, 2, 3, 2, 4), float32]",
      "layout_transform(transpose(%x, axes=[0, 3, 1, 2, 4]), src_layout=\"NCHW4c\", "
      "dst_layout=\"NCHW\")",
      nullptr},
     {"transpose of a layout", "%x: Tensor[(1, 2, 3, 2, 4), float32]",
-     "transpose(layout_transform(%x, src_layout=\"NCHW4c\", dst_layout=\"NCHW\"), axes=[0, 2, 3, 1])",
+     "transpose(layout_transform(%x, src_layout=\"NCHW4c\", dst_layout=\"NCHW\"), axes=[0, 2, 3, "
+     "1])",
      "layout_transform(%x, src_layout=\"NCHW4c\", dst_layout=\"NHWC\")"},
     {"transpose of a layout", "%x: Tensor[(1, 8, 3, 2), float32]",
      "transpose(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW4c\"), "

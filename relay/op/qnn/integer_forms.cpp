@@ -112,9 +112,8 @@ std::optional<QuantisedResult> clip_on_integers(const QuantisedCall& use) {
   }
   auto bound = [&](double value) -> ExprRef {
     if (affine->vector) {
-      return of_channels(*affine, use.call.tensor(0).rank(), [&](double step, double at) {
-        return std::round(value / step) + at;
-      });
+      return of_channels(*affine, use.call.tensor(0).rank(),
+                         [&](double step, double at) { return std::round(value / step) + at; });
     }
     ExprRef number = make_constant(NDArray::scalar(kFloat32, value));
     return quantized_as(number, *affine, use.span);

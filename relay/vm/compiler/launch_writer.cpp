@@ -4,7 +4,6 @@
 
 #include <relay/graph/work.h>
 #include <relay/ir/dim_error.h>
-#include <relay/ir/dim_error.h>
 #include <relay/lower/in_place.h>
 #include <relay/support/error.h>
 
