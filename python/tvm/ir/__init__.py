@@ -63,9 +63,25 @@ __all__ = [
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """True if two programs, types or containers of such are the same but for the names of what they bind."""
+    lhs, rhs = _as_programs(lhs, rhs)
     if map_free_vars:
         lhs, rhs = _closed(lhs), _closed(rhs)
     return _relay.structural_equal(lhs, rhs, map_free_vars) or _difference(lhs, rhs, map_free_vars) is None
+
+
+def _as_programs(lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    """Two patterns or clauses of a match as matches that have them alone; other things as they are."""
+    if not isinstance(lhs, (_relay.Pattern, _relay.Clause)) and not isinstance(rhs, (_relay.Pattern, _relay.Clause)):
+        return lhs, rhs
+    if isinstance(lhs, _relay.Clause) is not isinstance(rhs, _relay.Clause) or isinstance(lhs, _relay.Match) or isinstance(rhs, _relay.Match):
+        return _relay.Tuple([]), _relay.Tuple([_relay.Tuple([])])
+    return _as_program(lhs), _as_program(rhs)
+
+
+def _as_program(thing: Any) -> Any:
+    if isinstance(thing, _relay.Pattern):
+        thing = _relay.Clause(thing, _relay.Tuple([]))
+    return _relay.Match(_relay.Tuple([]), [thing], False) if isinstance(thing, _relay.Clause) else thing
 
 
 def _closed(thing: Any) -> Any:
@@ -76,6 +92,7 @@ def _closed(thing: Any) -> Any:
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raises ValueError that names the first difference and where it is."""
+    lhs, rhs = _as_programs(lhs, rhs)
     if map_free_vars:
         lhs, rhs = _closed(lhs), _closed(rhs)
     difference = _difference(lhs, rhs, map_free_vars)
@@ -97,6 +114,7 @@ def _difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A number that is the same for what `structural_equal` calls equal, but for result types that one side has written and the other inferred."""
+    node = _as_program(node)
     if map_free_vars:
         node = _closed(node)
     return _relay.structural_hash(with_short_floats(node) if isinstance(node, (Expr, IRModule)) else node, map_free_vars)

@@ -16,6 +16,7 @@ from relay.expr import annotated_text
 
 from .._absent import missing_property
 from .._errors import UnknownAttributeError
+from ..runtime.container import MapView
 from ..runtime.object import make_objects
 from .type_args import type_args, written_type_args
 
@@ -125,6 +126,11 @@ def _value_getitem(self: Value, index: int) -> Any:
 
 def _value_len(self: Value) -> int:
     return len(self.fields)
+
+
+def _viewed(plain: Any, self: _relay.IRModule) -> MapView:
+    """What the module has by name, as TVM's map."""
+    return MapView(plain.__get__(self))
 
 
 def _get_constructor(self: _relay.IRModule, tag: Any) -> _relay.Constructor:
@@ -434,6 +440,8 @@ def install() -> None:
     setattr(Expr, "_checked_type_", property(_known_type))
     for name, find in {"global_var_map_": _relay.IRModule.get_global_vars, "global_type_var_map_": _relay.IRModule.get_global_type_vars}.items():
         setattr(_relay.IRModule, name, property(functools.partial(_by_name_of, find)))
+    for name in ("functions", "type_definitions"):
+        setattr(_relay.IRModule, name, property(functools.partial(_viewed, getattr(_relay.IRModule, name))))
     setattr(Type, "span", missing_property("span of a type", "places of types: expressions and diagnostics have them"))
     # A module without functions is no less a module: scripts ask `if mod`.
     setattr(_relay.IRModule, "__bool__", lambda self: True)

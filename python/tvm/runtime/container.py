@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -84,10 +84,37 @@ class Array(list[Any], metaclass=_Kept):
         return (restored_array, (list(self),)) if type(self) is Array else super().__reduce_ex__(protocol)
 
 
-class Map(dict[Any, Any], metaclass=_Kept):
-    """A dictionary; keys may be nodes, which compare as they do everywhere. Each dictionary is an instance of it."""
+class MapView(Mapping[Any, Any]):
+    """What a module has by name, to be read. Its items are a list, since scripts index them: `mod.functions.items()[0]`."""
 
-    kinds = (dict, MappingProxyType)
+    def __init__(self, entries: Mapping[Any, Any]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def items(self) -> Any:
+        """The keys with their values, as a list."""
+        return list(self._entries.items())
+
+    def __repr__(self) -> str:
+        return repr(dict(self._entries))
+
+
+class Map(dict[Any, Any], metaclass=_Kept):
+    """A dictionary whose items are a list; keys may be nodes, which compare as they do everywhere. Each dictionary is an instance of it."""
+
+    kinds = (dict, MappingProxyType, MapView)
+
+    def items(self) -> Any:
+        """The keys with their values, as a list."""
+        return list(super().items())
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return (restored_map, (dict(self),)) if type(self) is Map else super().__reduce_ex__(protocol)

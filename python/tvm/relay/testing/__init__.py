@@ -82,7 +82,7 @@ def _in_float64(func: Any) -> Any:
     params, replacement = [], {}
     for param in typed.params:
         kind = param.checked_type
-        params.append(_relay.var(param.name_hint, shape=kind.concrete_shape, dtype=_wide_dtype(kind.dtype)))
+        params.append(_relay.var(param.name_hint, shape=kind.shape, dtype=_wide_dtype(kind.dtype)))
         replacement[param] = params[-1]
     try:
         return run_infer_type(_relay.Function(params, _relay.rewrite(_relay.bind(typed.body, replacement), _widened)))

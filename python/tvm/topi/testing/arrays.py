@@ -98,10 +98,15 @@ def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) ->
     return out
 
 
+def _steps(strides: Any, begin: Any) -> list[Any]:
+    """A step for each axis; 1 where none is given."""
+    steps = [] if strides is None else list(strides)
+    return steps + [1] * (len(begin) - len(steps))
+
+
 def strided_slice_python(data: Any, begin: Any, end: Any, strides: Any, slice_mode: str = "end", axes: Any = None) -> Any:
     """A slice along the first axes, or along those that are given."""
-    steps = [1] * len(begin) if strides is None or len(strides) == 0 else list(strides)
-    steps += [1] * (len(begin) - len(steps))
+    steps = _steps(strides, begin)
     where = axes if axes is not None else range(len(begin))
     slices = [slice(None)] * data.ndim
     for axis, first, last, step in zip(where, begin, end, steps):
@@ -115,8 +120,9 @@ def strided_slice_python(data: Any, begin: Any, end: Any, strides: Any, slice_mo
 def strided_set_python(data: Any, v: Any, begin: Any, end: Any, strides: Any) -> Any:
     """The array with other elements in a slice."""
     out = np.array(data)
-    steps = list(strides) + [1] * (len(begin) - len(strides))
-    out[tuple(slice(a, b, s) for a, b, s in zip(begin, end, steps))] = v
+    ends = list(end) + list(out.shape[len(end) : len(begin)])
+    begins = list(begin) + [0] * (len(ends) - len(begin))
+    out[tuple(slice(a, b, s) for a, b, s in zip(begins, ends, _steps(strides, begins)))] = v
     return out
 
 
