@@ -25,11 +25,10 @@ from ..target import Target
 from .backend.graph_json import Graph
 from .backend.graph_nodes import Nodes
 from .backend.storage import workspace_of
-from .backend.interpreter import Compiled, Executor as _Executor, Interpreter
+from .backend.interpreter import AotExecutor as AotExecutor, Compiled, Executor as _Executor, GraphExecutor as GraphExecutor, Interpreter
 from .backend.options import Executor, Runtime
 from .qnn.rounding import settled
 
-GraphExecutor = AotExecutor = Compiled
 
 __all__ = ["AotExecutor", "BuildModule", "GraphExecutor", "bind_params_by_name", "build", "build_config", "create_executor", "optimize"]
 
@@ -422,7 +421,7 @@ def create_executor(
     Raises ValueError for other kinds, NotImplementedError for devices other than the CPU.
     """
     Target.machine_of(target)
-    classes = {"debug": Interpreter, "graph": Compiled, "vm": Compiled, "aot": Compiled}
+    classes = {"debug": Interpreter, "graph": GraphExecutor, "vm": Compiled, "aot": AotExecutor}
     if kind not in classes:
         raise UnknownInputError(f"unknown execution strategy: {kind}; there are debug, graph, vm and aot")
     if isinstance(mod, Expr):

@@ -3,10 +3,46 @@
 import numpy as np
 import pytest
 
+import relay as plain
 import tvm
 import tvm.topi.testing
 from tvm import relay
 from tvm.relay.testing import check_grad
+
+
+@pytest.mark.parametrize("kind", ["graph", "aot"])
+def test_graph_executors_take_arrays_of_another_dtype(kind):
+    x, count = relay.var("x", shape=(3,)), relay.var("count", shape=(), dtype="uint8")
+    run = relay.create_executor(kind).evaluate(relay.Function([x, count], relay.Tuple([x * relay.const(2.0), count])))
+    double, number = run(np.array([0.5, 1, 1.5], "float64"), np.int64(7))
+    assert double.dtype == "float32" and (double.numpy() == [1, 2, 3]).all()
+    assert number.dtype == "uint8" and int(number.numpy()) == 7
+    # Parameters whose types are inferred have one, too.
+    data, bias = relay.var("data", shape=(2, 3)), relay.var("bias")
+    added = relay.create_executor(kind).evaluate(relay.Function([data, bias], relay.nn.bias_add(data, bias)))
+    assert (added(np.ones((2, 3)), np.ones(3)).numpy() == 2).all()
+    # Arrays of tvm.nd are copied as they are, so their dtype has to be right.
+    with pytest.raises(plain.RelayError, match="expected Tensor\\[\\(3\\), float32\\], found Tensor\\[\\(3\\), float64\\]"):
+        run(tvm.nd.array(np.ones(3)), np.uint8(1))
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "debug"])
+def test_arguments_go_by_place_to_parameters_of_one_name(kind):
+    parts = [relay.var("part", shape=(count,)) for count in (1, 2, 3)]
+    run = relay.create_executor(kind).evaluate(relay.Function(parts, relay.concatenate(parts, 0)))
+    arrays = [np.full(count, count, "float32") for count in (1, 2, 3)]
+    assert (run(*arrays).numpy() == [1, 2, 2, 3, 3, 3]).all()
+    with pytest.raises(TypeError, match="%part was given twice"):
+        run(arrays[0], part=arrays[1])
+    with pytest.raises(TypeError, match="there is none for %part"):
+        run(*arrays[:2])
+
+
+@pytest.mark.parametrize("kind", ["vm", "debug"])
+def test_other_executors_take_the_dtype_of_the_parameter_alone(kind):
+    x = relay.var("x", shape=(3,))
+    with pytest.raises(plain.RelayError, match="found Tensor\\[\\(3\\), float64\\]"):
+        relay.create_executor(kind).evaluate(relay.Function([x], x))(np.ones(3))
 
 
 def test_references_of_slices_leave_steps_and_ends_out():

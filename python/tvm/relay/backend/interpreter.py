@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import relay as _relay
 from relay import Expr, Function, GlobalVar, IRModule
 
 from ..._errors import MissingArgumentError
 from ...ir.binders import apart_in
-from ...runtime.ndarray import require_cpu
+from ...runtime.ndarray import array, require_cpu
 from ..qnn.rounding import settled
 from .values import Closure, ConstructorValue, RefValue, from_program, to_program
 
-__all__ = ["Closure", "ConstructorValue", "Executor", "Interpreter", "RefValue"]
+__all__ = ["AotExecutor", "Closure", "ConstructorValue", "Executor", "GraphExecutor", "Interpreter", "RefValue"]
 
 
 class Executor:
@@ -66,10 +67,14 @@ class Executor:
         kinds = [kind for kind, param in zip(types, function.params) if param.name_hint not in bound]
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            given = _arrange(open_names, args, kwargs)
+            given = [self._fitted(arg, kind) for arg, kind in zip(_arrange(open_names, args, kwargs), kinds)]
             return from_program(start([to_program(arg, kind, mod, self._strict) for arg, kind in zip(given, kinds)]), mod)
 
         return run
+
+    def _fitted(self, arg: Any, kind: Any) -> Any:
+        """The argument in the dtype of its parameter, where the kind of executor converts arguments."""
+        return arg
 
     def _prepare(self, mod: IRModule, name: str, bound: Mapping[str, Any]) -> Any:
         raise NotImplementedError("Executor is a base: use relay.create_executor")
@@ -89,21 +94,22 @@ def _arrange(names: list[str], args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
     Other names are left out: scripts pass all weights of a network, also those that a pass has bound or dropped.
     """
-    given = dict(zip(names, args))
     if len(args) > len(names):
         raise TypeError(f"the function takes {len(names)} arguments, {len(args)} were given")
+    given = dict(enumerate(args))  # by place, since several parameters may have one name
     for key, value in kwargs.items():
         if key not in names:
             continue
-        if key in given:
+        at = names.index(key)
+        if at in given:
             raise TypeError(f"the parameter %{key} was given twice")
-        given[key] = value
-    missing = [name for name in names if name not in given]
+        given[at] = value
+    missing = [name for at, name in enumerate(names) if at not in given]
     if missing:
         unknown = [key for key in kwargs if key not in names]
         hint = f", and no parameter is called %{unknown[0]}" if unknown else ""
         raise MissingArgumentError(f"the function takes {len(names)} arguments; there is none for %{missing[0]}{hint}")
-    return [given[name] for name in names]
+    return [given[at] for at in range(len(names))]
 
 
 class Interpreter(Executor):
@@ -120,7 +126,7 @@ class Interpreter(Executor):
 
 
 class Compiled(Executor):
-    """Kinds "graph", "vm" and "aot": the compiled program."""
+    """Kind "vm": the compiled program."""
 
     _strict = True
 
@@ -129,3 +135,17 @@ class Compiled(Executor):
 
         program = compile_module(mod, self.target, bound, name)
         return lambda args: program(*args)
+
+
+class GraphExecutor(Compiled):
+    """Kind "graph": the compiled program. Arrays of NumPy get the dtype of their parameter, as `set_input` of a graph executor gives it."""
+
+    def _fitted(self, arg: Any, kind: Any) -> Any:
+        if not isinstance(arg, (np.ndarray, np.generic)) or not isinstance(kind, _relay.TensorType):
+            return arg
+        made: Any = array(arg)
+        return made if made.dtype == kind.dtype else made.astype(kind.dtype)
+
+
+class AotExecutor(GraphExecutor):
+    """Kind "aot": the same."""
