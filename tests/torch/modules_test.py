@@ -182,6 +182,49 @@ class Range(torch.nn.Module):
         return y
 
 
+class Carried(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.LSTMCell(3, 3)
+
+    def forward(self, x):
+        state = (x * 0.5, (x, 1))
+        while bool(state[0].sum() < 0.9) and state[1][1] < 12:
+            h, c = self.cell(state[0], (state[0], state[1][0]))
+            state = (h + 0.1, (c, state[1][1] + 2))
+        if x.sum() > 2:
+            pair = (state[0], state[1][0] * 2)
+        else:
+            pair = (state[1][0], state[0] - 1)
+        return pair[0] + pair[1], state[1][1]
+
+
+class CarriedAndWritten(torch.nn.Module):
+    def forward(self, x):
+        y = x * 1
+        state = (y, x)
+        while bool(state[0].sum() < 10.0):
+            a = state[0]
+            a += 1
+            state = (a, x)
+        return y
+
+
+class Uneven(torch.nn.Module):
+    def forward(self, x):
+        state: List[torch.Tensor] = [x]
+        while bool(x.sum() < 10):
+            x = x + 1
+            state = state + [x]
+        return state[0]
+
+
+def test_tuples_are_carried_by_loops_and_given_by_branches():
+    for x in (torch.full((1, 3), -0.2), torch.full((1, 3), 0.9), torch.full((1, 3), 0.1)):
+        mod, _ = check(Carried(), [("x", (1, 3))], x)
+    assert "%loop" in str(mod)
+
+
 def test_loops_and_branches_on_values():
     for x in (torch.rand(3), -8 * torch.rand(3)):
         check(Search(), [("x", (3,))], x)
@@ -294,6 +337,8 @@ class Raises(torch.nn.Module):
     (Growing, "does not record this loop on the values of tensors: .* Its tensors must keep their shapes and dtypes"),
     (Endless, "a loop is unrolled, and more than 20000 operators ran: use torch's while_loop or scan, and from_torch"),
     (ReadTwice, "a loop on the values of tensors writes to tensors in place, and one of them may be read by another name"),
+    (CarriedAndWritten, "a loop on the values of tensors writes to tensors in place, and one of them may be read by another name"),
+    (Uneven, "a loop or branch on the values of tensors gives tuples of different lengths"),
     (View, "a loop on the values of tensors writes to tensors in place, and one of them may be read by another name"),
     (BranchWrites, "a branch on the values of tensors writes to a tensor that is read afterwards"),
     (Raises, "the model raises 'size must be 7' for inputs of these shapes"),

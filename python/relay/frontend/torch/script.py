@@ -220,11 +220,15 @@ class Script(torch.nn.Module):
         def branch(block: Any) -> Callable[..., Any]:
             def run(*given: Any) -> Any:
                 own = [tensor.clone() for tensor in given] if copies else given
-                return tuple(_tensor(item, node).clone() for item in self._run(block, rebuilt(own)))
+                leaves, spec = pytree.tree_flatten(self._run(block, rebuilt(own)))
+                specs.append(spec)
+                return tuple(_tensor(item, node).clone() for item in leaves)
 
             return run
 
-        return list(self._traced(node, torch.ops.higher_order.cond, test, branch(branches[0]), branch(branches[1]), tuple(operands)))
+        specs: list[Any] = []
+        found = self._traced(node, torch.ops.higher_order.cond, test, branch(branches[0]), branch(branches[1]), tuple(operands))
+        return self._together(node, found, specs)
 
     def _loop(self, node: Any, env: dict[str, Any], count: Any, test: Any, carried: list[Any]) -> list[Any]:
         (block,) = node.blocks()
@@ -244,11 +248,14 @@ class Script(torch.nn.Module):
         (block,) = node.blocks()
         inner = [value.debugName() for value in block.inputs()]
         _require_own_containers(node, "loop")
-        if _writes(node) and self._read_elsewhere(node, list(node.inputs())[2:], env):
+        inside = any(not isinstance(item, (torch.Tensor, *_NUMBER)) for item in carried)  # in tuples, whose tensors have other names
+        if _writes(node) and (inside or self._read_elsewhere(node, list(node.inputs())[2:], env)):
             raise _failure(node, "a loop on the values of tensors writes to tensors in place, and one of them may be read by another name: "
                                  "make a new tensor instead, as in x = x + y for x += y")  # fmt: skip
         operands, rebuilt = self._captured(node, env, set(inner))
-        start = [_tensor(item, node).clone() for item in (steps[0], test, *carried)]
+        leaves, spec = pytree.tree_flatten(carried)
+        start = [_tensor(item, node).clone() for item in (steps[0], test, *leaves)]
+        specs = [spec]
         bound = steps[1]
         if isinstance(bound, torch.Tensor):
             operands = [*operands, bound]
@@ -258,12 +265,24 @@ class Script(torch.nn.Module):
             return torch.logical_and(going, step < limit)
 
         def body(step: Any, _: Any, *rest: Any) -> Any:
-            state, given = rest[: len(carried)], rest[len(carried) :]
+            state, given = rest[: len(leaves)], rest[len(leaves) :]
             again = rebuilt(given)
-            again.update(zip(inner, [step, *(item.clone() for item in state)]))
-            return (step + 1, *(_tensor(item, node).clone() for item in self._run(block, again)))
+            again.update(zip(inner, [step, *pytree.tree_unflatten([item.clone() for item in state], spec)]))
+            going, *values = self._run(block, again)
+            made, now = pytree.tree_flatten(values)
+            specs.append(now)
+            self._together(node, made, specs)
+            return (step + 1, *(_tensor(item, node).clone() for item in (going, *made)))
 
-        return list(self._traced(node, torch.ops.higher_order.while_loop, holds, body, tuple(start), tuple(operands)))[2:]
+        found = self._traced(node, torch.ops.higher_order.while_loop, holds, body, tuple(start), tuple(operands))
+        return self._together(node, list(found)[2:], specs)
+
+    def _together(self, node: Any, leaves: Sequence[Any], specs: Sequence[Any]) -> list[Any]:
+        """The tensors in the tuples that all ways of a loop or branch give."""
+        if any(spec != specs[0] for spec in specs):
+            raise _failure(node, "a loop or branch on the values of tensors gives tuples of different lengths")
+        values: list[Any] = pytree.tree_unflatten(list(leaves), specs[0])
+        return values
 
     def _read_elsewhere(self, node: Any, values: Sequence[Any], env: dict[str, Any]) -> bool:
         """True if a node that runs later may read one of these tensors, or a tensor whose memory it shares, by another name."""
