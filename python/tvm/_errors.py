@@ -78,12 +78,19 @@ def with_failures_of_here(run: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def operators_not_implemented(message: re.Pattern[str]) -> Iterator[None]:
-    """Within it a RelayError whose first message is one about operators that a front end does not have is an OpNotImplemented."""
+    """Within it a RelayError whose first message is one about operators that a front end does not have is an OpNotImplemented.
+
+    Where the pattern has a group for the name of an operator, a first line lists the operators of all messages, as TVM words it.
+    """
     try:
         yield
     except RelayError as error:
         if error.diagnostics and message.search(error.diagnostics[0].message):
-            refused = OpNotImplemented(str(error))
+            text = str(error)
+            if message.groups:
+                names = {found[1]: None for found in (message.search(one.message) for one in error.diagnostics) if found}
+                text = f"The following operators are not implemented: {list(names)}\n{text}"
+            refused = OpNotImplemented(text)
             refused.diagnostics = error.diagnostics
             raise refused from None
         raise

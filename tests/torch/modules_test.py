@@ -369,13 +369,39 @@ def test_operators_that_are_not_supported_are_named_with_their_lines():
 
     class Noise(torch.nn.Module):
         def forward(self, x):
-            return torch.randn(3) + x
+            return torch.randn(3) + torch.special.i1e(x) + torch.randn(3)
 
-    with pytest.raises(NotImplementedError, match="the operator aten.randn.default of PyTorch is not supported") as failed:
-        tvm.relay.frontend.from_pytorch(script(Noise()), [("x", (3,))])
-    assert isinstance(failed.value, tvm.error.OpNotImplemented) and "modules_test.py:" in str(failed.value)
-    with pytest.raises(TypeError, match="script_module is a module of PyTorch, not 3"):
+    for module in (script(Noise()), trace(Noise(), torch.rand(3))):
+        with pytest.raises(NotImplementedError, match=r"are not implemented: \['aten::randn', 'aten::special_i1e'\]\n") as failed:
+            tvm.relay.frontend.from_pytorch(module, [("x", (3,))])
+        assert isinstance(failed.value, tvm.error.OpNotImplemented) and "modules_test.py:" in str(failed.value)
+        assert len(failed.value.diagnostics) == 3
+    with pytest.raises(relay.RelayError, match="the operator aten::randn of PyTorch is not supported"):
+        from_pytorch(script(Noise()), [("x", (3,))])
+    custom = {"aten::randn": lambda inputs, types: relay.const([1.0, 2.0, 3.0]), "aten::special_i1e": lambda inputs, types: inputs[0]}
+    mod, _ = from_pytorch(script(Noise()), [("x", (3,))], custom)
+    agree(relay.compile(mod)(np.zeros(3, "float32")), torch.tensor([2.0, 4.0, 6.0]))
+    with pytest.raises(TypeError, match="script_module is a module of PyTorch, or a function that was traced or scripted, not 3"):
         from_pytorch(3, [])
+
+
+def scaled(x, y, times: int = 2):
+    z = x
+    for _ in range(times):
+        z = z + y * 0.5
+    return z if z.size(0) > 2 else -z
+
+
+def test_functions_that_were_traced_or_scripted():
+    x, y = torch.rand(3, 2), torch.rand(3, 2)
+    infos = [("x", (3, 2)), ("y", (3, 2))]
+    table = torch.rand(3, 2)
+    for function in (torch.jit.script(scaled), torch.jit.trace(lambda a, b: (a * table, torch.relu(a - b)), (x, y))):
+        mod, params = from_pytorch(function, infos)
+        assert [param.name_hint for param in mod["main"].params] == ["x", "y"] and not params
+        agree(relay.compile(mod)(x, y), function(x, y))
+    with pytest.raises(ValueError, match="the inputs of the module are x, y, times, and input_infos lists 1"):
+        from_pytorch(torch.jit.script(scaled), infos[:1])
 
 
 class Collecting(torch.nn.Module):

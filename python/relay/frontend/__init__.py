@@ -169,10 +169,10 @@ def from_pytorch(
     export_renamed_c_graph_path: str | os.PathLike[str] | None = None,
     preserve_pytorch_scopes: bool = False,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """TVM's function for a traced or scripted module, or a plain one: a module and its weights by name.
+    """TVM's function for a traced or scripted module or function, or a plain module: a module and its weights by name.
 
     Args:
-        script_module: The module. It is exported by `torch.export`.
+        script_module: The module or function. It is exported by `torch.export`.
         input_infos: (name, shape) or (name, (shape, dtype)) of each input; for an input that is a tuple, its parts in place of the shape. An
             extent that is `relay.Any()` is open.
         custom_convert_map: A converter by name of an operator, such as "aten::relu": a function of the operator's arguments, expressions and

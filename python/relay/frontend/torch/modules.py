@@ -38,14 +38,15 @@ def converted(
     friendly: bool,
     folder: str | os.PathLike[str] | None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """A module, plain, traced or scripted, as a program whose `main` takes the inputs, then the weights that it uses."""
-    if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"script_module is a module of PyTorch, not {shown(module)}")
+    """A module, plain, traced or scripted, or a traced or scripted function, as a program whose `main` takes the inputs, then the weights that it uses."""
+    scripted = isinstance(module, (torch.jit.ScriptModule, torch.jit.ScriptFunction))
+    if not scripted and not isinstance(module, torch.nn.Module):
+        raise TypeError(f"script_module is a module of PyTorch, or a function that was traced or scripted, not {shown(module)}")
     own = _own_converters(custom)
     infos = _Infos(default_dtype)
     names, inputs, dynamic = infos.read(input_infos)
     state: dict[str, str] = {}
-    if isinstance(module, torch.jit.ScriptModule):
+    if scripted:
         module = Script(module)
         state = module.names
         if not module.takes(len(names)):

@@ -29,7 +29,7 @@ def unsupported(graph_module: torch.fx.GraphModule, own: Mapping[str, Any] | Non
     for node in graph_module.graph.nodes:
         if node.op != "call_function" or taken(node) or (own and own_name(node.target) in own):
             continue
-        found.append(Diagnostic(f"the operator {_name(node.target)} of PyTorch is not supported", place_of(node)))
+        found.append(Diagnostic(f"the operator {own_name(node.target) or _name(node.target)} of PyTorch is not supported", place_of(node)))
     for child in graph_module.children():
         if isinstance(child, torch.fx.GraphModule):
             found += unsupported(child, own)

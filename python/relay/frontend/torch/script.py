@@ -22,6 +22,7 @@ __all__ = ["Script"]
 # Nodes that may run while loops of known length are unrolled.
 _LIMIT = 20_000
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_TRACED = re.compile(r"^(.+)\((\d+)\): ")
 
 _NUMBERS = ("number", "Scalar", "int", "float", "bool")
 _NUMBER = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -62,12 +63,15 @@ class _Object:
 
 
 class Script(torch.nn.Module):
-    """A scripted or traced module, to be exported. `names` has the names that its tensors have in the state dict."""
+    """A scripted or traced module or function, to be exported. `names` has the names that its tensors have in the state dict."""
 
-    def __init__(self, module: torch.jit.ScriptModule) -> None:
+    def __init__(self, module: torch.jit.ScriptModule | torch.jit.ScriptFunction[..., Any]) -> None:
         super().__init__()
         self.graph = module.inlined_graph
-        self._schema = module._c._get_method("forward").schema
+        # The arguments of a function are those of the graph; a module has itself before them.
+        self._is_function = isinstance(module, torch.jit.ScriptFunction)
+        schema = module.schema if isinstance(module, torch.jit.ScriptFunction) else module._c._get_method("forward").schema
+        self._arguments = schema.arguments[0 if self._is_function else 1 :]
         self.names: dict[str, str] = {}
         self._held: list[Any] = [module]
         self._last: Any = None
@@ -75,7 +79,7 @@ class Script(torch.nn.Module):
         self._assigned: dict[str, Any] = {}
         known: dict[int, str] = {}
         self._tensors: dict[str, str] = {}
-        for named in (module.named_parameters, module.named_buffers):
+        for named in () if isinstance(module, torch.jit.ScriptFunction) else (module.named_parameters, module.named_buffers):
             for name, tensor in named(remove_duplicate=False):
                 if id(tensor) not in known:
                     known[id(tensor)] = f"tensor{len(known)}"
@@ -90,22 +94,22 @@ class Script(torch.nn.Module):
         return _place(self._last)
 
     def inputs(self) -> list[str]:
-        """The names of the arguments of `forward`."""
-        return [argument.name for argument in self._schema.arguments[1:]]
+        """The names of the arguments of the function or of `forward`."""
+        return [argument.name for argument in self._arguments]
 
     def defaults(self) -> list[Any]:
-        """The values of the arguments of `forward` that have one, None for others."""
-        return [argument.default_value if argument.has_default_value() else None for argument in self._schema.arguments[1:]]
+        """The values of the arguments that have one, None for others."""
+        return [argument.default_value if argument.has_default_value() else None for argument in self._arguments]
 
     def takes(self, count: int) -> bool:
         """True if so many inputs are enough and not too many."""
-        return count <= len(self.inputs()) and all(argument.has_default_value() for argument in self._schema.arguments[1 + count :])
+        return count <= len(self.inputs()) and all(argument.has_default_value() for argument in self._arguments[count:])
 
     def forward(self, *args: Any) -> Any:
         """The results of the graph."""
-        first, *rest = self.graph.inputs()
-        env: dict[str, Any] = {first.debugName(): _Object(self._held[0], "")}
-        for value, arg in zip(rest, [*args, *self.defaults()[len(args) :]]):
+        values = list(self.graph.inputs())
+        env: dict[str, Any] = {} if self._is_function else {values.pop(0).debugName(): _Object(self._held[0], "")}
+        for value, arg in zip(values, [*args, *self.defaults()[len(args) :]]):
             env[value.debugName()] = arg
         self._steps = self._depth = 0
         self._assigned = {}
@@ -131,7 +135,7 @@ class Script(torch.nn.Module):
         if kind == "prim::Constant":
             return [node.output().toIValue()]
         args = [env[value.debugName()] for value in node.inputs()]
-        traceback.set_stack_trace([node.sourceRange()])
+        traceback.set_stack_trace([_frames(node)])
         if not self._depth:
             self._last = node
         if kind == "prim::If":
@@ -399,8 +403,22 @@ def _kind(item: Any) -> str:
     return "variable that is not set on all ways" if item is _UNSET else type(item).__name__
 
 
+def _frames(node: Any) -> str:
+    """The lines that a node comes from, as Python writes them. A trace lists them from the innermost one to those that started it."""
+    text = str(node.sourceRange())
+    if _FRAME.search(text):
+        return text
+    lines = []
+    for line in text.split("\n"):
+        found = _TRACED.match(line)
+        if found is None or found[1].endswith("torch/jit/_trace.py"):
+            break
+        lines.append(f'File "{found[1]}", line {found[2]}')
+    return "\n".join(reversed(lines))
+
+
 def _place(node: Any) -> Span:
-    found = _FRAME.findall(node.sourceRange()) if node is not None else []
+    found = _FRAME.findall(_frames(node)) if node is not None else []
     return line_span(found[0][0], int(found[0][1])) if found else Span()
 
 

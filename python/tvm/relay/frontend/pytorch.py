@@ -15,8 +15,8 @@ from ..._errors import operators_not_implemented
 __all__ = ["from_pytorch"]
 
 
-# The front end's message about an operator without a converter.
-_UNSUPPORTED = re.compile(r"the operator \S+ of PyTorch is not supported$")
+# The front end's message about an operator without a converter, by the name that custom_convert_map takes.
+_UNSUPPORTED = re.compile(r"the operator (\S+) of PyTorch is not supported$")
 
 
 def from_pytorch(
@@ -29,7 +29,7 @@ def from_pytorch(
     export_renamed_c_graph_path: str | None = None,
     preserve_pytorch_scopes: bool = False,
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """A traced, scripted or plain module as a module and its weights by their names in the state dict.
+    """A traced, scripted or plain module, or a traced or scripted function, as a module and its weights by their names in the state dict.
 
     `relay.frontend.from_pytorch` says what the arguments are. Raises OpNotImplemented for operators that are not supported, all of them at
     once, RelayError for what PyTorch does not record, ImportError without PyTorch.
