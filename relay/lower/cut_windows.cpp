@@ -288,27 +288,12 @@ class Parts {
     }
     math.add_axes(fold->axes);
     ScalarRewriter tidy([&](const ScalarRef& node, const std::vector<ScalarRef>& args) {
-      return node->kind == ScalarKind::kLoad ? tidied(*node, args, math) : ScalarRef();
+      return node->kind == ScalarKind::kLoad
+                 ? load_at(*node, args, out_.info(node->tensor).dims, math)
+                 : ScalarRef();
     });
     fold->args[0] = tidy(substitute(fold_->args[0], names));
     return fold;
-  }
-
-  /// A load with simple indices, and without a border that it cannot cross.
-  ScalarRef tidied(const ScalarNode& load, const std::vector<ScalarRef>& args, IndexMath& math) {
-    Ref<ScalarNode> copy = te::copy_node(load);
-    const std::vector<Dim>& dims = out_.info(load.tensor).dims;
-    bool inside = true;
-    for (size_t d = 0; d < args.size(); ++d) {
-      Dim index = math.poly(args[d]);
-      copy->args[d] = math.scalar(index);
-      inside = inside && (load.bounds == te::Bounds::kProven || math.in_range(index, dims[d]));
-    }
-    if (inside) {
-      copy->bounds = te::Bounds::kProven;
-      copy->fill = {};
-    }
-    return copy;
   }
 
   /// A stage [members…, results…] for one group of each cut axis.

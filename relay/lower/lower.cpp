@@ -315,6 +315,7 @@ Lowered lower(const Computation& computation, const std::string& name,
   if (options.onednn) {
     c = with_onednn(c);
   } else if (!options.prepared) {
+    if (std::optional<Computation> cut = cut_phases(c, options.processor)) c = std::move(*cut);
     if (std::optional<Computation> cut = cut_windows(c, options.processor)) c = std::move(*cut);
   }
   c = split_long_folds(c);

@@ -275,6 +275,7 @@ std::optional<PackedOperand> packing_of(const te::Computation& computation,
   if (!folds_read(computation, constant)) return std::nullopt;
   te::Computation c = prepared ? computation : prepare(computation);
   if (!prepared) {
+    if (std::optional<te::Computation> cut = cut_phases(c, processor)) c = std::move(*cut);
     if (std::optional<te::Computation> cut = cut_windows(c, processor)) c = std::move(*cut);
   }
   for (size_t s = 0; s < c.stages.size(); ++s) {

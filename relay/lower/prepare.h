@@ -36,6 +36,14 @@ std::optional<te::Computation> cut_windows(const te::Computation& computation,
                                            const Processor& processor,
                                            CutIf cut_if = CutIf::kCheaper);
 
+/// Sums of products at quotients and remainders of axes in several stages, one for each remainder,
+/// if some taps are there for some remainders only (those of a transposed convolution of 3×3 with
+/// steps of 2: nine products for four results, not sixteen). Another stage puts the results side by
+/// side. Nothing if no stage is clearly cheaper so; tests ask for all that can be cut.
+std::optional<te::Computation> cut_phases(const te::Computation& computation,
+                                          const Processor& processor,
+                                          CutIf cut_if = CutIf::kCheaper);
+
 /// Long folds of few results in two stages: blocks of a size that follows from the shape alone,
 /// then the blocks' results.
 te::Computation split_long_folds(const te::Computation& computation);

@@ -1,5 +1,6 @@
 #include <relay/lower/sum_of_products.h>
 
+#include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/walk.h>
 
 namespace relay::lower {
@@ -27,6 +28,24 @@ bool sums_products(const ScalarNode& fold) {
 
 namespace {
 
+using Steps = std::unordered_map<uint32_t, int64_t>;
+
+/// By what a factor divides axes; 0: by several numbers.
+Steps steps_in(const ScalarRef& factor) {
+  Steps steps;
+  for (const ScalarNode* node : te::post_order({&factor, 1})) {
+    const Dim by = te::divisor(*node);
+    if (!by.is_int() || by.as_int() < 2) continue;
+    const te::Affine sum = te::affine(node->args[0]);
+    for (const te::Affine::Term& term : sum.terms) {
+      const bool plain = sum.others.empty() && term.coefficient.is_int(1);
+      auto [known, fresh] = steps.emplace(term.axis, plain ? by.as_int() : 0);
+      if (!fresh && known->second != by.as_int()) known->second = 0;
+    }
+  }
+  return steps;
+}
+
 /// The load that a factor of float32 is; of bfloat16 and float16 it is widened. Null for others.
 const ScalarNode* load_of(const ScalarRef& factor) {
   if (factor->dtype != kFloat32) return nullptr;
@@ -37,6 +56,22 @@ const ScalarNode* load_of(const ScalarRef& factor) {
 }
 
 }  // namespace
+
+std::unordered_map<uint32_t, int64_t> common_steps(const te::Map& map) {
+  Steps result;
+  if (map.values.size() != 1) return result;
+  const ScalarNode* fold = only_fold(map.values[0]);
+  if (fold == nullptr || !sums_products(*fold)) return result;
+  const ScalarNode& product = *fold->args[0];
+  const Steps left = steps_in(product.args[0]), right = steps_in(product.args[1]);
+  for (const te::Axis& axis : map.axes) {
+    auto in_left = left.find(axis.id), in_right = right.find(axis.id);
+    if (in_left == left.end() || in_right == right.end()) continue;
+    const int64_t step = in_left->second;
+    if (step != 0 && step == in_right->second) result.emplace(axis.id, step);
+  }
+  return result;
+}
 
 std::optional<SumOfLoads> sum_of_loads(const te::Map& map) {
   if (map.values.size() != 1) return std::nullopt;

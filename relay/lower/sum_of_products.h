@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 #include <relay/tensor_expr/computation.h>
 
@@ -14,6 +15,9 @@ const te::ScalarNode* only_fold(const te::ScalarRef& value);
 
 /// True if a fold is a sum, empty ones included, of products of two factors: `args[0]->args`.
 bool sums_products(const te::ScalarNode& fold);
+
+/// By what both factors of the sum of products that a map of one value has divide axes of the map.
+std::unordered_map<uint32_t, int64_t> common_steps(const te::Map& map);
 
 /// A sum of products of two loads, of float32 or of narrower numbers that are widened to it.
 struct SumOfLoads {

@@ -6,7 +6,6 @@
 #include <relay/lower/prepare.h>
 #include <relay/lower/stage_copier.h>
 #include <relay/lower/sum_of_products.h>
-#include <relay/tensor_expr/affine.h>
 #include <relay/tensor_expr/builder.h>
 #include <relay/tensor_expr/walk.h>
 
@@ -24,36 +23,13 @@ namespace {
 
 using Steps = std::unordered_map<uint32_t, int64_t>;  // of an axis
 
-/// By what a factor divides axes; 0: by several numbers.
-Steps steps_in(const ScalarRef& factor) {
-  Steps steps;
-  for (const ScalarNode* node : te::post_order({&factor, 1})) {
-    const Dim by = te::divisor(*node);
-    if (!by.is_int() || by.as_int() < 2) continue;
-    const te::Affine sum = te::affine(node->args[0]);
-    for (const te::Affine::Term& term : sum.terms) {
-      const bool plain = sum.others.empty() && term.coefficient.is_int(1);
-      auto [known, fresh] = steps.emplace(term.axis, plain ? by.as_int() : 0);
-      if (!fresh && known->second != by.as_int()) known->second = 0;
-    }
-  }
-  return steps;
-}
-
 /// The axes of a stage that end within a step which both factors of its sum take.
 Steps broken_steps(const Map& map) {
-  Steps result;
-  if (map.values.size() != 1) return result;
-  const ScalarNode* fold = only_fold(map.values[0]);
-  if (fold == nullptr || !sums_products(*fold)) return result;
-  const ScalarNode& product = *fold->args[0];
-  const Steps left = steps_in(product.args[0]), right = steps_in(product.args[1]);
+  Steps result = common_steps(map);
   for (const Axis& axis : map.axes) {
-    auto in_left = left.find(axis.id), in_right = right.find(axis.id);
-    if (in_left == left.end() || in_right == right.end()) continue;
-    const int64_t step = in_left->second;
-    if (step == 0 || step != in_right->second || floor_mod(axis.extent, step).is_int(0)) continue;
-    result.emplace(axis.id, step);
+    auto step = result.find(axis.id);
+    if (step != result.end() && floor_mod(axis.extent, Dim(step->second)).is_int(0))
+      result.erase(step);
   }
   return result;
 }

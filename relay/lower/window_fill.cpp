@@ -43,4 +43,20 @@ bool fill_is_identity(const ScalarNode& fold, const ScalarNode* load) {
                                 : fill.value.i == identity->value.i);
 }
 
+ScalarRef load_at(const ScalarNode& load, const std::vector<ScalarRef>& indices,
+                  const std::vector<Dim>& dims, IndexMath& math) {
+  Ref<ScalarNode> copy = te::copy_node(load);
+  bool inside = true;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    Dim index = math.poly(indices[d]);
+    copy->args[d] = math.scalar(index);
+    inside = inside && (load.bounds == te::Bounds::kProven || math.in_range(index, dims[d]));
+  }
+  if (inside) {
+    copy->bounds = te::Bounds::kProven;
+    copy->fill = {};
+  }
+  return copy;
+}
+
 }  // namespace relay::lower
