@@ -39,7 +39,7 @@ class Lowering {
     for (RowGroup& group : groups) {
       if (SumInTiles* tiled = in_tiles(group)) {
         if (group.members[0].stage != tiled->sum.results) continue;
-        launch(std::move(tiled->kernels.plain));
+        if (tiled->kernels.plain) launch(std::move(*tiled->kernels.plain));
         for (DraftKernel& kernel : tiled->kernels.tiles) launch(std::move(kernel));
       } else if (!in_chain(group)) {
         lower_group(std::move(group));
@@ -298,6 +298,7 @@ std::vector<SumInTiles> sums_in_tiles(Computation& c, const std::string& name,
   std::vector<SumInTiles> result;
   for (const TiledSum& sum : find_tiled_sums(c)) {
     std::optional<BothWays> kernels = lower_both_ways(c, sum, name, options);
+    if (!kernels && sum.choice == nullptr) continue;
     if (!kernels) {
       c = prepare(without_tiles(c, sum));
       return sums_in_tiles(c, name, options);  // one fewer

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <relay/lower/blocks.h>
+#include <relay/lower/contraction.h>
 #include <relay/lower/sum_of_products.h>
+#include <relay/lower/tables.h>
 #include <relay/lower/templates.h>
 #include <relay/lower/tile_block.h>
 #include <relay/tensor_expr/affine.h>
@@ -122,6 +124,7 @@ std::optional<DraftKernel> join_kernels(const Computation& c, const TiledSum& su
 }  // namespace
 
 ScalarRef with_arm(const ScalarRef& value, const TiledSum& sum, size_t arm) {
+  if (sum.choice == nullptr) return value;
   const ScalarRef taken = sum.choice->args[arm];
   ScalarRewriter replace([&](const ScalarRef& node, const std::vector<ScalarRef>&) {
     return node.get() == sum.choice ? taken : ScalarRef();
@@ -141,22 +144,77 @@ int64_t tiles_in_block(int64_t points, int64_t channels, const Processor& proces
   return bytes * tiles > kMostBytes ? 0 : tiles;
 }
 
+bool may_be_whole(double bytes, bool open_images) {
+  constexpr double kMost = 64 << 20;
+  constexpr double kMostOfImage = 10 << 20;  // of one image among as many as a run has
+  return bytes <= (open_images ? kMostOfImage : kMost);
+}
+
+namespace {
+
+/// The same for the tensors of these stages; planes are the last two dimensions.
+bool stays_whole(const Computation& c, const TiledSum& sum) {
+  double bytes = 0;
+  bool open = false;
+  for (size_t stage : {sum.data, sum.products}) {
+    const std::vector<Dim>& dims = c.stages[stage].outputs[0].dims;
+    double elements = sizeof(float);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      open = open || !dims[d].is_int();
+      if (dims[d].is_int()) {
+        elements *= static_cast<double>(dims[d].as_int());
+      } else if (d + 2 >= dims.size()) {
+        return false;
+      }
+    }
+    bytes += elements;
+  }
+  return may_be_whole(bytes, open);
+}
+
+/// The stages behind values of tiles in results; nothing if these are read from other stages.
+std::optional<TiledSum> behind(const Computation& c, size_t results, const ScalarRef& tiles) {
+  const std::vector<size_t> products = stages_read(tiles);
+  if (products.size() != 1 || one_value_map(c, products[0]) == nullptr) return std::nullopt;
+  const std::vector<size_t> data = stages_read(one_value_map(c, products[0])->values[0]);
+  if (data.size() != 1 || one_value_map(c, data[0]) == nullptr) return std::nullopt;
+  return TiledSum{data[0], products[0], results};
+}
+
+std::optional<TiledSum> find_choice(const Computation& c, size_t results, const Map& map) {
+  for (const ScalarNode* node : te::post_order(map.values)) {
+    if (node->kind != ScalarKind::kSelect || node->args[2]->kind != ScalarKind::kFold) continue;
+    const std::optional<Dim> pays = asked_of_run(*node->args[0]);
+    if (!pays) continue;
+    std::optional<TiledSum> sum = behind(c, results, node->args[1]);
+    if (!sum) continue;
+    sum->choice = node;
+    sum->pays = *pays;
+    return sum;
+  }
+  return std::nullopt;
+}
+
+/// Results of tiles alone, between whose stages is much.
+std::optional<TiledSum> find_large(const Computation& c, size_t results, const Map& map) {
+  const std::optional<Table> table = find_table(map);
+  if (!table || table->row.whole || table->column.whole) return std::nullopt;
+  std::optional<TiledSum> sum = behind(c, results, ScalarRef(table->root));
+  if (!sum || !is_contraction(*one_value_map(c, sum->products), c.num_axes, c.num_vars))
+    return std::nullopt;
+  return stays_whole(c, *sum) ? std::nullopt : sum;
+}
+
+}  // namespace
+
 std::vector<TiledSum> find_tiled_sums(const Computation& c) {
   std::vector<TiledSum> found;
   for (size_t s = 0; s < c.stages.size(); ++s) {
     const Map* map = one_value_map(c, s);
-    if (map == nullptr) continue;
-    for (const ScalarNode* node : te::post_order(map->values)) {
-      if (node->kind != ScalarKind::kSelect || node->args[2]->kind != ScalarKind::kFold) continue;
-      const std::optional<Dim> pays = asked_of_run(*node->args[0]);
-      if (!pays) continue;
-      const std::vector<size_t> products = stages_read(node->args[1]);
-      if (products.size() != 1 || one_value_map(c, products[0]) == nullptr) continue;
-      const std::vector<size_t> data = stages_read(one_value_map(c, products[0])->values[0]);
-      if (data.size() != 1 || one_value_map(c, data[0]) == nullptr) continue;
-      found.push_back({data[0], products[0], s, node, *pays});
-      break;
-    }
+    if (map == nullptr || stages_read(map->values[0]).empty()) continue;
+    std::optional<TiledSum> sum = find_choice(c, s, *map);
+    if (!sum) sum = find_large(c, s, *map);
+    if (sum) found.push_back(*sum);
   }
   return found;
 }
@@ -173,25 +231,28 @@ std::optional<BothWays> lower_both_ways(const Computation& computation, const Ti
   if (!is_private(computation, sum.data, sum.products) ||
       !is_private(computation, sum.products, sum.results))
     return std::nullopt;
-  const Computation sums = without_tiles(computation, sum);
-  std::optional<DraftKernel> plain = lower_contraction({sums, sum.results, name, options});
-  if (!plain) return std::nullopt;
+  BothWays result;
+  if (sum.choice != nullptr) {
+    const Computation sums = without_tiles(computation, sum);
+    result.plain = lower_contraction({sums, sum.results, name, options});
+    if (!result.plain) return std::nullopt;
+  }
   // Few tiles are a block or two for each of a few parts of the output channels.
   const int64_t few = channels_of_few(computation, sum);
   const Dim has_many = has_many_tiles(computation, sum, options.processor);
-  BothWays result;
   for (const auto& [channels, taken] :
        {std::pair(int64_t{0}, has_many), std::pair(few, max(Dim(0), Dim(1) - has_many))}) {
     if (taken.is_int(0)) continue;
     std::optional<TileBlock> block =
         block_of_tiles(computation, sum, channels, taken * sum.pays, name, options);
     if (!block) return std::nullopt;
-    if (result.tiles.empty() && !guard_plain(*plain, block->down, sum.pays)) return std::nullopt;
+    const bool first = result.tiles.empty();
+    if (result.plain && first && !guard_plain(*result.plain, block->down, sum.pays))
+      return std::nullopt;
     std::optional<DraftKernel> tiles = join_kernels(computation, sum, std::move(*block), name);
     if (!tiles) return std::nullopt;
     result.tiles.push_back(std::move(*tiles));
   }
-  result.plain = std::move(*plain);
   return result;
 }
 

@@ -78,8 +78,6 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
                            const Processor& processor) {
   // A transform of a tile does few operations for each element that it moves.
   constexpr double kTransform = 20;
-  constexpr double kMostBytes = 64 << 20;    // of what lies between the steps
-  constexpr double kMostOfImage = 10 << 20;  // of one image among as many as a run has
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   const auto out_channels = static_cast<double>(conv.extent(conv.out_channel));
   const double groups =
@@ -95,9 +93,16 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
   const double lanes = static_cast<double>(processor.vector_bytes) / 4;
   const double columns = std::ceil(tiles / lanes) * lanes;
   const double between = points * tiles * (channels * groups + out_channels);
-  if (between * 4 > (has_open_images(conv) ? kMostOfImage : kMostBytes)) return std::nullopt;
-  return 2 * points * channels * out_channels * columns + kTransform * between +
-         memory_cost(points * channels * out_channels) + 2 * memory_cost(between);
+  const double transforms = kTransform * between;
+  const double weights = memory_cost(points * channels * out_channels);
+  const double products = 2 * points * channels * out_channels * columns;
+  if (may_be_whole(between * sizeof(float), has_open_images(conv)))
+    return products + transforms + weights + 2 * memory_cost(between);
+  const int64_t block =
+      tiles_in_block(filtering.points() * filtering.points(),
+                     static_cast<int64_t>(channels * groups + out_channels), processor);
+  if (block == 0) return std::nullopt;
+  return products + transforms + weights * std::ceil(tiles / static_cast<double>(block));
 }
 
 /// The cheapest way; null if none is clearly cheaper than the plain sums.

@@ -249,8 +249,8 @@ void expect_same_at(const Conv& conv, const std::vector<Shape>& shapes) {
 // Planes that a run measures: whole tiles, some rows and columns more, less than a tile.
 TEST(Winograd, OpenPlanes) {
   std::vector<Shape> shapes;
-  for (int64_t height : {1, 2, 3, 4, 5, 16, 31, 70})
-    for (int64_t width : {1, 3, 4, 7, 17, 66, 203}) shapes.push_back({1, 32, height, width});
+  for (int64_t height : {1, 2, 4, 5, 31, 70})
+    for (int64_t width : {1, 3, 4, 17, 66, 203}) shapes.push_back({1, 32, height, width});
   const Shape sample{1, 32, 16, 16};
   expect_same_at({sample, {40, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "", "h, w"},
                  shapes);
@@ -261,6 +261,26 @@ TEST(Winograd, OpenPlanes) {
   expect_same_at({sample, {32, 32, 3, 3}, "padding=[2, 0, 1, 2]", "%c", "", "h, w"}, larger);
   expect_same_at({sample, {32, 32, 5, 5}, "padding=[2, 3]", "nn.relu(%c + %b)", "", "h, w"},
                  larger);
+}
+
+// What is between the stages of large planes takes more than memory should hold: block by block.
+TEST(Winograd, LargePlanes) {
+  const Conv large{{1, 16, 483, 490}, {16, 16, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)"};
+  Conv open = large;
+  open.data = {2, 16, 197, 203};
+  open.open = "n";
+  for (const Conv& conv : {large, open}) {
+    const Program program = conv.program();
+    EXPECT_EQ(program.tiled(), std::pair(1, 0));
+    vm::CompileOptions options;
+    options.winograd = false;
+    const NDArray wanted = program.run(program.compiled(options));
+    const auto executable = program.compiled();
+    for (const auto& kernel : executable->kernels) EXPECT_EQ(kernel.implementation, "blocks");
+    const NDArray found = program.run(executable);
+    EXPECT_LT(distance(found, wanted), kTolerance);
+    EXPECT_TRUE(bit_equal(found, program.run(executable, 3)));
+  }
 }
 
 // A part of the extents is open: lines of sound or of text are as long as they are.
@@ -358,9 +378,6 @@ TEST(Winograd, LeftAlone) {
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 7, 7}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 5, 3}}), none);
   EXPECT_EQ(tiles({{1, 64, 16, 16}, {64, 64, 1, 1}}), none);
-  // What lies between the steps may take 64 MiB, and 10 for each of an open number of images.
-  EXPECT_EQ(tiles({{1, 64, 192, 192}, {64, 64, 3, 3}}), std::pair(1, 0));
-  EXPECT_EQ(tiles({{1, 64, 192, 192}, {64, 64, 3, 3}, "padding=[1, 1]", "%c", "n"}), none);
   // Weights that are no constants.
   const std::string text = "def @main(%x: " + tensor(Shape{1, 64, 16, 16}) +
                            ", %w: " + tensor(Shape{64, 64, 3, 3}) + ") { nn.conv2d(%x, %w) }";
