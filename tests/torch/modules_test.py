@@ -73,6 +73,25 @@ def test_weights_are_parameters_named_by_the_state_dict(form):
     agree(relay.compile(mod, params=params)(x), net(x) - net.fc.bias + torch.tensor([10.0, 20.0]))
 
 
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb, self.lin, self.out = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 7, bias=False)
+        self.out.weight = self.emb.weight
+
+    def forward(self, x):
+        return self.out(self.lin(self.emb(x)))
+
+
+@pytest.mark.parametrize("form", ["plain", "traced", "scripted"])
+def test_a_weight_of_several_modules_goes_by_its_first_name(form):
+    net, x = Tied().eval(), torch.tensor([[1, 5, 2]])
+    module = {"plain": net, "traced": trace(net, x), "scripted": script(net)}[form]
+    mod, params = from_pytorch(module, [("x", ((1, 3), "int64"))])
+    assert list(params) == ["emb.weight", "lin.weight", "lin.bias"]
+    agree(relay.compile(mod, params=params)(x), net(x))
+
+
 def test_weights_are_copies_and_build_makes_them_constants(tmp_path):
     tvm = pytest.importorskip("tvm")
     net, x, modules = forms()

@@ -247,7 +247,7 @@ class EnvFunc:
 
         self.name = name
         # Relations of types are told by their names alone, for `TypeRelation`.
-        self.func = None if name.startswith("tvm.relay.type_relation.") else get_global_func(name)
+        self.func: Any = None if name.startswith("tvm.relay.type_relation.") else get_global_func(name)
 
     def __call__(self, *args: Any) -> Any:
         return self.func(*args)

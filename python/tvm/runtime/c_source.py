@@ -16,6 +16,9 @@ import numpy as np
 import relay as _relay
 from relay.codegen import _leaves
 
+from .module import BenchmarkResult, Module, measure
+from .ndarray import require_cpu
+
 __all__ = ["CSourceModule", "Library", "collected", "create"]
 
 _DLPACK = """#ifndef RELAY_DLPACK_H
@@ -153,16 +156,29 @@ class Library:
         return run
 
 
-class CSourceModule:
-    """C or C++ source with functions by name."""
-
-    type_key = "c"
-    is_dso_exportable = True
-    imported_modules: tuple[()] = ()
+class CSourceModule(Module):
+    """C or C++ source with functions by name. It is no program: what a program has besides is not there."""
 
     def __init__(self, code: str, fmt: str, func_names: Sequence[str]) -> None:
-        self.code, self.format, self.func_names = str(code), str(fmt) or "c", [str(name) for name in func_names]
+        self.code, self._format, self.func_names = str(code), str(fmt) or "c", [str(name) for name in func_names]
         self._library: Library | None = None
+
+    @property
+    def type_key(self) -> str:
+        """The kind of the module."""
+        return "c"
+
+    @property
+    def format(self) -> str:
+        """The language: "c", or what stands for C++."""
+        return self._format
+
+    @property
+    def entry_name(self) -> str:
+        """The name of the first function. Raises AttributeError where there is none."""
+        if not self.func_names:
+            raise AttributeError("the module has no functions")
+        return self.func_names[0]
 
     def get_source(self, fmt: str = "") -> str:
         """The source."""
@@ -177,7 +193,20 @@ class CSourceModule:
         """True for the names that it was made with."""
         return name in self.func_names
 
-    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
+    def export_library(self, file_name: Any, *, fcompile: Any = None, addons: Any = None, workspace_dir: Any = None, **kwargs: Any) -> str:
+        """Writes the shared library that the compiler makes of it."""
+        path: str = os.fspath(file_name)
+        with open(path, "wb") as file:
+            file.write(self.library().image)
+        return path
+
+    def time_evaluator(self, func_name: str, dev: Any, number: int = 10, repeat: int = 1, **kwargs: Any) -> Callable[..., BenchmarkResult]:
+        """Something to call with arrays that measures a function."""
+        require_cpu(dev, "a measurement")
+        function = self[func_name]
+        return lambda *arrays: measure(lambda: function(*arrays), number, repeat)
+
+    def __getitem__(self, name: str) -> Callable[..., None]:
         """A function of arrays, inputs and outputs. Raises AttributeError for other names."""
         if name not in self.func_names:
             raise AttributeError(f"the module has no function {name}; it has {', '.join(self.func_names)}")
@@ -187,8 +216,6 @@ class CSourceModule:
             self.library().call(name, views)
 
         return call
-
-    __getitem__ = get_function
 
     def library(self) -> Library:
         """The library of it, made once. Raises RuntimeError without a compiler, and for what the compiler refuses, with its text."""

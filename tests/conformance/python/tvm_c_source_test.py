@@ -124,11 +124,17 @@ def test_source_of_cpp_with_two_results(generator, tmp_path):
 
 def test_the_module_itself(tmp_path):
     module = create(C % "twice_and", "c", ["twice_and"], [])
+    assert isinstance(module, tvm.runtime.Module) and module.entry_name == "twice_and"
     assert module.type_key == "c" and module.format == "c" and module.get_source() == C % "twice_and"
     assert module.implements_function("twice_and") and not module.implements_function("other")
     out = tvm.nd.empty((2, 3))
     module["twice_and"](tvm.nd.array(X), tvm.nd.array(Y), out)
     np.testing.assert_array_equal(out.numpy(), 2 * X + Y)
+    assert module.time_evaluator("twice_and", tvm.cpu(), number=2, repeat=3)(tvm.nd.array(X), tvm.nd.array(Y), out).mean >= 0
+    module.export_library(tmp_path / "code.so")
+    assert (tmp_path / "code.so").read_bytes()[:4] == b"\x7fELF"
+    with pytest.raises(AttributeError, match="the module has no functions"):
+        create("int x;", "c", [], []).entry_name  # noqa: B018
     module.save(tmp_path / "code.c")
     assert (tmp_path / "code.c").read_text() == C % "twice_and"
     with pytest.raises(AttributeError, match="the module has no function other; it has twice_and"):

@@ -152,6 +152,50 @@ def test_what_converters_raise(table):
         relay.frontend.from_onnx(one("Nowhere"))
 
 
+def test_tools_of_converters():
+    assert tvm_onnx.get_type(1) == "float32" and tvm_onnx.get_type(7) == "int64"
+    with pytest.raises(tvm.error.OpAttributeInvalid, match="12345 is no number of a type"):
+        tvm_onnx.get_type(12345)
+    value = helper.make_tensor_value_info("v", TensorProto.INT32, ["n", 3, None])
+    name, shape, dtype, names = tvm_onnx.get_info(value)
+    assert (name, dtype, names) == ("v", "int32", ["n", 3, ""]) and shape[1] == 3 and str(shape[0]) == "?"
+    assert tvm_onnx.get_info(onnx.ValueInfoProto(name="u")) == ("u", [], None, [])
+    assert tvm_onnx.get_pad_pair(5, 4, 2, "SAME_UPPER") == [1, 2] and tvm_onnx.get_pad_pair(5, 4, 2, "SAME_LOWER") == [2, 1]
+    assert tvm_onnx.get_pad_pair(6, 3, 2) == [0, 1] and tvm_onnx.get_pad_pair(6, 1, 2) == [0, 0]
+    assert tvm_onnx.revert_caffe2_pad([1, 2, 1, 2]) == [1, 2] == tvm_onnx.revert_caffe2_pad([1, 2])
+    assert tvm_onnx.onnx_default_layout(5, "conv") == "NCDHW" and tvm_onnx.onnx_storage_order2layout(1, 2) == "NHWC"
+    assert tvm_onnx.dimension_picker("conv", "_transpose")({"kernel_shape": [3, 3]}) == "conv2d_transpose"
+    check, text = tvm_onnx.dimension_constraint()
+    assert check({"kernel_shape": [1]}) and not check({"kernel_shape": [1] * 4}) and text == "Only 1d, 2d and 3d kernel supported."
+    for call, message in [
+        (lambda: tvm_onnx.revert_caffe2_pad([1]), "must be either 2 or 4, not 1"), (lambda: tvm_onnx.onnx_default_layout(7, "pool"), "1d, 2d, 3d layouts .* for operator pool"),
+        (lambda: tvm_onnx.onnx_storage_order2layout(2), "storage_order must be either 0 or 1"), (lambda: tvm_onnx.dimension_picker("conv")({"kernel_shape": [1] * 4}), "Only 1D, 2D and 3D"),
+    ]:  # fmt: skip
+        with pytest.raises(tvm.error.OpAttributeInvalid, match=message):
+            call()
+
+
+def test_numbers_and_axes_of_converters():
+    half = tvm_onnx.get_scalar(relay.var("s", shape=(1,)), {"s": tvm.nd.array(np.array([0.5], "float32"))}, "float64")
+    assert run(tvm.IRModule.from_expr(relay.Function([], half))) == 0.5
+    with pytest.raises(ValueError, match="the tensor has 2 axes"):
+        tvm_onnx.get_scalar(relay.var("s", shape=(1, 1)), {})
+    x = relay.var("x", shape=(2, 3, 4, 5))
+    flat = tvm_onnx.flatten_to_nd(x, tvm_onnx.shape_of(x), 3)
+    assert run(tvm.IRModule.from_expr(relay.Function([x], flat)), np.zeros((2, 3, 4, 5), "float32")).shape == (6, 4, 5)
+    assert tvm_onnx.flatten_to_nd(x, tvm_onnx.shape_of(x), 4) is x
+
+
+def test_graphs_without_a_model():
+    graph = model([helper.make_node("Relu", ["x"], ["y"])]).graph
+    with tvm_onnx.GraphProto({"x": (2, 3)}, "float32") as importer:
+        assert tvm_onnx.GraphProto.current is importer
+        mod, params = importer.from_onnx(graph, 13)
+        body = importer.from_onnx(graph, 13, get_output_expr=True)
+    assert tvm_onnx.GraphProto.current is None and params == {} and importer.opset == 13
+    assert tuple(mod["main"].params[0].type_annotation.shape) == (2, 3) and body.op.name == "nn.relu"
+
+
 def quantised(op="Relu"):
     rng = np.random.RandomState(3)
     weights = [("xs", np.float32(0.05)), ("xz", np.uint8(131)), ("w", rng.randint(-100, 100, (4, 3, 3, 3)).astype("int8")),

@@ -51,6 +51,11 @@ def converted(
         state = module.names
         if not module.takes(len(names)):
             raise ValueError(f"the inputs of the module are {', '.join(module.inputs())}, and input_infos lists {len(names)}")
+    else:
+        # A weight that several modules have goes by its first name, as in scripts; an export takes the last.
+        first: dict[int, str] = {}
+        for name, tensor in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+            state[name] = first.setdefault(id(tensor), name)
     try:
         program = _program(module, inputs, dynamic, own)
     except Exception:
@@ -183,7 +188,9 @@ def _rearranged(
     weights: dict[str, NDArray] = {}
     variables: list[Var] = []
     left = []
-    for param in main.params:
+    order = {name: place for place, name in enumerate(dict.fromkeys(state.values()))}
+    # Weights in the order of the state dict, wherever the program takes them.
+    for param in sorted(main.params, key=lambda param: order.get(state.get(owners.get(param.name_hint, ""), ""), -1)):
         if param.name_hint not in params:
             left.append(param)
         elif param in used and param.name_hint in owners:

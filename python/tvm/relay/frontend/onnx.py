@@ -14,9 +14,11 @@ from relay.expr_functor import ExprMutator
 
 from ... import _absent, _surface
 from ..._errors import operators_not_implemented, raised_by_scripts
+from .onnx_tools import *  # noqa: F403
+from .onnx_tools import __all__ as _tools
 from .onnx_converters import OnnxOpConverter, convert_map, converter_class, custom_converters, get_numpy, onnx_input
 
-__all__ = ["OnnxOpConverter", "from_onnx", "get_numpy", "onnx_input"]
+__all__ = ["OnnxOpConverter", "from_onnx", "get_numpy", "onnx_input", *_tools]
 
 # The importer's message about operators without a converter.
 _UNSUPPORTED = re.compile(r": \d+ operators? (is|are) not supported: ")
