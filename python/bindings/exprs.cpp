@@ -152,9 +152,13 @@ void bind_exprs(nb::module_& m) {
           "same_as",
           [](const Expr& self, nb::handle other) {
             ExprRef expr;
-            return nb::try_cast(other, expr) && expr.get() == &self;
+            if (!nb::try_cast(other, expr)) return false;
+            const auto *global = self.as<GlobalVar>(), *same = expr->as<GlobalVar>();
+            return expr.get() == &self ||
+                   (global != nullptr && same != nullptr && global->name() == same->name());
           },
-          nb::arg("other").none())
+          nb::arg("other").none(),
+          "True for the same object, and for global names that are spelled alike.")
       .def("__repr__", [](const Expr& self) {
         PrintOptions options;
         options.version_line = false;

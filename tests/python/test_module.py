@@ -197,3 +197,11 @@ def test_text_may_use_what_a_module_has():
         relay.parse("def @main() { D }", init_module=prelude)
     with pytest.raises(relay.RelayError):
         relay.parse("def @f() { 1 }", init_module=prelude)
+
+
+def test_global_names_are_the_same_where_they_are_spelled_alike():
+    mod = relay.parse("def @f(%x: int32) { %x }\ndef @main(%x: int32) { @f(%x) }")
+    assert mod.get_global_var("f").same_as(mod.get_global_var("f"))
+    assert mod["main"].body.op.same_as(mod.get_global_var("f"))
+    assert not mod.get_global_var("f").same_as(mod.get_global_var("main"))
+    assert not mod.get_global_var("f").same_as(None)
