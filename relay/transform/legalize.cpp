@@ -54,8 +54,8 @@ RELAY_REGISTER_PASS({
      "The same with the functions that are attached to operators of quantised networks as "
      "FTVMQnnLegalize."},
     {{"products",
-      "Write qnn.dense and qnn.conv2d to which none is attached as the products of integers that "
-      "the compiler makes of them, operands less their zero points.",
+      "Write qnn.dense and qnn.conv2d to which none is attached as products of integers, operands "
+      "less their zero points.",
       false}},
     [](const PassInfo& info, const PassOptions& options) {
       return legalize(info, std::string(kQnnLegalizeKey),
