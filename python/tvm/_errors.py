@@ -41,6 +41,12 @@ class UnknownOptionError(RelayError, ValueError):
     __str__ = RelayError.__str__
 
 
+class WrongKindOfOptionError(RelayError, TypeError):
+    """The value of an option is of another kind than the option."""
+
+    __str__ = RelayError.__str__
+
+
 class WrongKindError(TypeError, ValueError):
     """A value of another kind than is needed."""
 

@@ -264,3 +264,17 @@ def test_schedules_and_shape_functions_are_taken():
     assert op.get_attr("TShapeDataDependent") is False and callable(op.get_attr("FShapeFunc")) and callable(op.get_attr("FTVMSchedule"))
     with pytest.raises(AttributeError):
         relay.op.op.register_broadcast_schedule("forms.none")
+
+
+def test_options_have_kinds_and_first_values():
+    assert Executor("graph")["link-params"] is False and Executor("aot")["link-params"] is True and "interface-api" not in Executor("aot")
+    assert Executor("graph", {"link-params": True})["link-params"] is True and str(Executor("graph", {"link-params": True})) == "graph -link-params=True"
+    assert Executor.list_registered_options(Executor("aot"))["interface-api"] == "runtime.String"
+    assert Runtime.list_registered_options("cpp") == {"system-lib": "IntImm"}
+    for make in (lambda: Executor("aot", {"interface-api": True}), lambda: Executor("graph", {"link-params": "yes"}), lambda: Runtime("cpp", {"system-lib": "1"})):
+        for error in (tvm.TVMError, TypeError):
+            with pytest.raises(error, match="is of kind (runtime.String, not True|IntImm, not 'yes'|IntImm, not '1')"):
+                make()
+    for ask in (Executor, Runtime):
+        with pytest.raises(tvm.TVMError, match="is called 'none'; there are"):
+            ask.list_registered_options("none")

@@ -6,22 +6,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from relay import equality as _equality
+from relay._checks import shown
 
-from ..._errors import UnknownOptionError
+from ..._errors import UnknownOptionError, WrongKindOfOptionError
+
+# Kinds of options by TVM's names, and the Python types that fit.
+_KINDS: dict[str, type | tuple[type, ...]] = {"runtime.String": str, "IntImm": (bool, int)}
 
 
 class _Choice:
     _registered: dict[str, dict[str, str]] = {}
+    _defaults: dict[str, dict[str, Any]] = {}
     _what = ""
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        if name not in self._registered:
-            raise UnknownOptionError(f"no {self._what} is called {name!r}; there are {', '.join(self._registered)}")
-        unknown = [key for key in options or {} if key not in self._registered[name]]
-        if unknown:
-            raise UnknownOptionError(f"{self._what} {name} has no option {unknown[0]!r}")
+        kinds = self._kinds(name)
         self.name = name
-        self.options = dict(options or {})
+        self.options = dict(self._defaults.get(name, {}))
+        for key, value in (options or {}).items():
+            if key not in kinds:
+                raise UnknownOptionError(f"{self._what} {name} has no option {key!r}")
+            if not isinstance(value, _KINDS[kinds[key]]):
+                raise WrongKindOfOptionError(f"the option {key!r} of the {self._what} {name} is of kind {kinds[key]}, not {shown(value)}")
+            self.options[key] = value
+
+    @classmethod
+    def _kinds(cls, name: str) -> dict[str, str]:
+        if name not in cls._registered:
+            raise UnknownOptionError(f"no {cls._what} is called {name!r}; there are {', '.join(cls._registered)}")
+        return cls._registered[name]
+
+    @classmethod
+    def _options_of(cls, choice: Any) -> dict[str, str]:
+        return dict(cls._kinds(choice.name if isinstance(choice, cls) else str(choice)))
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -51,10 +68,11 @@ class Executor(_Choice):
 
     _what = "executor"
     _registered = {
-        "graph": {"link-params": "Bool"},
-        "aot": {"interface-api": "String", "link-params": "Bool", "unpacked-api": "Bool", "workspace-byte-alignment": "IntImm",
+        "graph": {"link-params": "IntImm"},
+        "aot": {"interface-api": "runtime.String", "link-params": "IntImm", "unpacked-api": "IntImm", "workspace-byte-alignment": "IntImm",
                 "constant-byte-alignment": "IntImm"},
     }  # fmt: skip
+    _defaults = {"graph": {"link-params": False}, "aot": {"link-params": True}}
 
     @staticmethod
     def list_registered() -> list[str]:
@@ -63,15 +81,15 @@ class Executor(_Choice):
 
     @staticmethod
     def list_registered_options(executor: Any) -> dict[str, str]:
-        """The options of one, with their types."""
-        return dict(Executor._registered[str(executor).split(" ")[0]])
+        """The options of one, with their kinds. Raises TVMError for none."""
+        return Executor._options_of(executor)
 
 
 class Runtime(_Choice):
     """The runtime that a program is linked with: "cpp". "crt", that of microcontrollers, can be named; `build` refuses it."""
 
     _what = "runtime"
-    _registered = {"cpp": {"system-lib": "Bool"}, "crt": {"system-lib": "Bool"}}
+    _registered = {"cpp": {"system-lib": "IntImm"}, "crt": {"system-lib": "IntImm"}}
 
     @staticmethod
     def list_registered() -> list[str]:
@@ -80,8 +98,8 @@ class Runtime(_Choice):
 
     @staticmethod
     def list_registered_options(runtime: Any) -> dict[str, str]:
-        """The options of one, with their types."""
-        return dict(Runtime._registered[str(runtime).split(" ")[0]])
+        """The options of one, with their kinds. Raises TVMError for none."""
+        return Runtime._options_of(runtime)
 
 
 _equality.plain_classes.update({Executor: str, Runtime: str})
