@@ -17,13 +17,13 @@ class NameSupply:
     def _full(self, name: str, add_prefix: bool) -> str:
         return f"{self.prefix}_{name}" if add_prefix and self.prefix else name
 
-    def fresh_name(self, name: str, add_prefix: bool = True) -> str:
-        """`name`, with a number behind it where it is taken; taken from now on."""
+    def fresh_name(self, name: str, add_prefix: bool = True, add_underscore: bool = True) -> str:
+        """`name`, with a number behind it where it is taken, and an underscore before the number if wanted; taken from now on."""
         base = made = self._full(name, add_prefix)
         number = 0
         while made in self._used:
             number += 1
-            made = f"{base}_{number}"
+            made = f"{base}_{number}" if add_underscore else f"{base}{number}"
         self._used.add(made)
         return made
 
@@ -39,29 +39,33 @@ class NameSupply:
 
 
 class GlobalVarSupply:
-    """Gives global variables of new names; names of modules that it is made of are taken."""
+    """Gives global variables of new names; those of modules that it is made of are taken, and names get the first module's as prefix."""
 
     def __init__(self, value: Any = None) -> None:
-        self.name_supply = value if isinstance(value, NameSupply) else NameSupply()
-        modules = [value] if isinstance(value, IRModule) else value if isinstance(value, (list, tuple)) else []
+        modules: list[Any] = [value] if isinstance(value, IRModule) else list(value) if isinstance(value, (list, tuple)) else []
+        self._known: dict[str, GlobalVar] = {}
+        if isinstance(value, NameSupply):
+            self.name_supply = value
+            return
+        attrs = modules[0].attrs if modules else None
+        self.name_supply = NameSupply(str((attrs or {}).get("mod_name", "tvmgen_default")) if modules else "")
         for mod in modules:
             for name in mod.function_names:
-                self.name_supply.reserve_name(name)
-        self._known: dict[str, GlobalVar] = {}
+                self.reserve_global(mod.get_global_var(name), allow_conflict=True)
 
     def fresh_global(self, name: str, add_prefix: bool = True) -> GlobalVar:
         """A global variable of a name that is not taken."""
-        return GlobalVar(self.name_supply.fresh_name(name, add_prefix))
+        made = GlobalVar(self.name_supply.fresh_name(name, add_prefix))
+        self._known[made.name_hint] = made
+        return made
 
     def unique_global_for(self, name: str, add_prefix: bool = True) -> GlobalVar:
-        """The same global variable each time for the same name."""
-        if name not in self._known:
-            self._known[name] = GlobalVar(self.name_supply.reserve_name(name, add_prefix))
-        return self._known[name]
+        """The same global variable each time for the same name, prefix included."""
+        full = self.name_supply.reserve_name(name, add_prefix)
+        return self._known.setdefault(full, GlobalVar(full))
 
     def reserve_global(self, global_var: GlobalVar, allow_conflict: bool = False) -> None:
         """Takes the variable's name. Raises ValueError if it is taken, unless `allow_conflict`."""
         if not allow_conflict and self.name_supply.contains_name(global_var.name_hint, False):
             raise ValueError(f"the name {global_var.name_hint} is taken")
-        self.name_supply.reserve_name(global_var.name_hint, False)
-        self._known[global_var.name_hint] = global_var
+        self._known[self.name_supply.reserve_name(global_var.name_hint, False)] = global_var

@@ -351,8 +351,20 @@ def test_parse_uses_definitions_of_a_module():
 def test_name_supply():
     supply = tvm.ir.supply.NameSupply("p")
     assert supply.fresh_name("a") == "p_a" and supply.fresh_name("a") == "p_a_1" and supply.contains_name("a")
-    globals_ = tvm.ir.supply.GlobalVarSupply(tvm.IRModule.from_expr(relay.const(1)))
-    assert globals_.fresh_global("main").name_hint != "main"
+    assert supply.fresh_name("a", add_underscore=False) == "p_a1" and supply.contains_name("p_a1", add_prefix=False)
+    mod = tvm.IRModule.from_expr(relay.const(1))
+    globals_ = tvm.ir.supply.GlobalVarSupply(mod)
+    assert globals_.fresh_global("main").name_hint == "tvmgen_default_main" and globals_.fresh_global("main", False).name_hint == "main_1"
+    assert globals_.unique_global_for("main", False) == mod.get_global_var("main")
+    assert globals_.unique_global_for("main").name_hint == "tvmgen_default_main" and globals_.unique_global_for("f").same_as(globals_.unique_global_for("f"))
+    named = tvm.ir.supply.GlobalVarSupply([mod.with_attr("mod_name", "net"), mod])
+    assert named.fresh_global("f").name_hint == "net_f"
+    own = tvm.ir.supply.GlobalVarSupply(supply)
+    g = relay.GlobalVar("g")
+    own.reserve_global(g)
+    assert own.unique_global_for("g", False).same_as(g) and own.unique_global_for("g").name_hint == "p_g"
+    with pytest.raises(ValueError, match="the name g is taken"):
+        own.reserve_global(relay.GlobalVar("g"))
 
 
 def test_scope_builder():
