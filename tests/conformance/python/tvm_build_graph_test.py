@@ -131,12 +131,26 @@ def test_recast_of_a_module_and_an_expression():
     [
         ({"ops": ["nn.conv9"]}, AttributeError, "nn.conv9"),
         ({"skip_layers": [2]}, IndexError, "layer 2 of 2"),
-        ({"ops": ["nn.relu"]}, ValueError, "nn.relu has no out_dtype"),
+        ({"ops": ["split"]}, ValueError, "split gives several results"),
     ],
 )
 def test_recast_of_what_is_not_there(arguments, kind, match):
+    found = convolutions()
+    function = relay.Function(found.params, relay.split(found.body, 3, axis=1)[0])
     with pytest.raises(kind, match=match):
-        relay.transform.recast(convolutions(), "int8", "int32", **arguments)
+        relay.transform.recast(function, "int8", "int32", **arguments)
+
+
+def test_recast_of_operators_without_out_dtype_and_of_tuples():
+    x, y = relay.var("x", shape=(2, 4)), relay.var("y", shape=(2, 4))
+    for joined in (relay.Tuple([x, y]), relay.split(relay.add(x, y), 2, axis=1).astuple()):
+        made = relay.transform.recast(relay.nn.relu(relay.concatenate(joined, axis=1)), "float16", "float32", ops=["concatenate", "nn.relu"])
+        typed = relay.transform.InferType()(tvm.IRModule.from_expr(made))["main"].body
+        assert typed.attrs.dtype == "float32" and typed.args[0].op.name == "nn.relu" and typed.args[0].checked_type.dtype == "float16"
+        back = typed.args[0].args[0].args[0]  # relu reads a cast of what concatenate gives, cast back
+        assert back.attrs.dtype == "float32" and [field.op.name for field in back.args[0].args[0].fields] == ["cast", "cast"]
+    nested = relay.Function([x], relay.Tuple([x]))
+    assert relay.testing.count_ops(relay.transform.recast(nested, "float16", "float32", ops=["nn.relu"])) == {}
 
 
 def test_calls_are_found_again_after_partitioning():
