@@ -33,6 +33,8 @@ _TERMS: dict[str, Callable[[Any, Any], Any]] = {
     "tir.Add": operator.add, "tir.Sub": operator.sub, "tir.Mul": operator.mul, "tir.FloorDiv": operator.floordiv, "tir.FloorMod": operator.mod,
     "tir.Max": lambda a, b: _relay.Dim.max(a, b), "tir.Min": lambda a, b: _relay.Dim.min(a, b),
 }  # fmt: skip
+# Terms and variables of extents before they had a prefix.
+_OLD_KINDS = {"Variable": "tir.Var", "SizeVar": "tir.SizeVar", **{name.removeprefix("tir."): name for name in _TERMS}}
 # What `_tvm_json_write` keeps to, too. Containers that share their parts grow with the power of their depth where they are copied.
 DEEPEST = 100  # containers in containers
 LARGEST = 1 << 20  # elements of a container, with those of its parts
@@ -81,7 +83,7 @@ class _Document:
 
     def kind(self, number: int) -> str:
         key = self.key(number)
-        return key if key.startswith("relay.attrs.") else key.removeprefix("relay.")
+        return key if key.startswith("relay.attrs.") else _OLD_KINDS.get(key, key.removeprefix("relay."))
 
     def attrs(self, number: int) -> dict[str, Any]:
         attrs = self.nodes[number].get("attrs", {})
@@ -212,7 +214,7 @@ class _Document:
         return self.names.setdefault(number, _relay.GlobalVar(self.name(number)))
 
     def _var(self, number: int) -> Any:
-        if self.key(number) in ("tir.Var", "tir.SizeVar", "Variable"):
+        if self.kind(number) in ("tir.Var", "tir.SizeVar"):
             return _relay.ShapeVar(self.name(number) or "n")
         identity = self.field(number, "vid")
         if identity in self.names:
@@ -222,7 +224,7 @@ class _Document:
             self.names[identity] = made
         return made
 
-    _sizevar = _variable = _var
+    _sizevar = _var
 
     def _written(self, number: int, name: str) -> Any:
         found = self.one(number, name)
@@ -374,10 +376,15 @@ class _Document:
     _relayreftype = _reftype
 
     def _typevar(self, number: int) -> Any:
-        return _relay.TypeVar(self.name(number))
+        return _relay.TypeVar(self.type_name(number))
 
     def _globaltypevar(self, number: int) -> Any:
-        return _relay.GlobalTypeVar(self.name(number))
+        return _relay.GlobalTypeVar(self.type_name(number))
+
+    def type_name(self, number: int) -> str:
+        """The name of a variable of types, in 0.6 that of a variable that the node refers to."""
+        named = self.field(number, "var")
+        return self.name(named or number)
 
     def _typecall(self, number: int) -> Any:
         return _relay.TypeCall(self.one(number, "func"), self.all(number, "args"))

@@ -382,3 +382,19 @@ def test_documents_that_would_grow_beyond_bounds():
     with pytest.raises(tvm.TVMError, match="the document has no array 7"):
         w = Writer()
         tvm.ir.load_json(w.document(w.expr("Constant", data=7)))
+
+
+def test_extents_and_types_as_they_were_called_before():
+    """Variables and terms of extents had no prefix, and a variable of types had its name in a variable of its own."""
+    w = Writer("0.6.0")
+    n = w.node("Variable", {"dtype": "int32", "name": "n"})
+    two = w.number(2)
+    double = w.node("Mul", {"a": n, "b": two, "dtype": "int32"})
+    named = tvm.ir.load_json(w.document(n))
+    assert isinstance(named, tvm.tir.Var) and named.name == "n"
+    assert isinstance(tvm.ir.load_json(w.document(w.node("SizeVar", {"dtype": "int32", "name": "m"}))), tvm.tir.SizeVar)
+    x = w.var("x", w.node("relay.TensorType", {"dtype": "float32", "shape": w.list(double, two), "span": 0}))
+    assert str(tvm.ir.load_json(w.document(w.function([x], w.call("exp", x)))).params[0].type_annotation) == "Tensor[(2 * n, 2), float32]"
+    for kind in ("TypeVar", "GlobalTypeVar"):
+        made = tvm.ir.load_json(w.document(w.node("relay." + kind, {"kind": 0, "span": 0, "var": w.node("Variable", {"dtype": "int32", "name": "A"})})))
+        assert isinstance(made, getattr(tvm.ir, kind)) and made.name_hint == "A"
