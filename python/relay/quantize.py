@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._checks import did_you_mean, require_type, shown
-from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, Var
+from ._core import Call, Constant, Expr, Function, IRModule, Op, Pass, PassContext, TensorType, Var
 from ._progress import progress
 from .analysis import post_order_visit
 from .expr import bind, const
@@ -158,6 +158,14 @@ def _inputs(what: str, item: Any) -> Mapping[str, Any]:
     return item
 
 
+def _as_floats_of(param: Var, value: Any) -> np.ndarray[Any, Any]:
+    """An input as an array; floats in the parameter's dtype, since numbers of NumPy are float64 unless a script says otherwise."""
+    array, kind = np.asarray(value), param.type_annotation
+    if isinstance(kind, TensorType) and str(kind.dtype) in ("float16", "float32") and array.dtype == np.float64:
+        return array.astype(str(kind.dtype))
+    return array
+
+
 def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], dataset: Iterable[Mapping[str, Any]], chunk: int) -> list[np.ndarray[Any, Any]]:
     """The absolute numbers of each operand in the network of floats, for all data."""
     from .execution import compile as build
@@ -188,7 +196,7 @@ def _samples(mod: IRModule, points: list[tuple[Var, Expr]], scales: set[Any], da
             missing = [name for name in names if name not in item]
             if missing:
                 raise ValueError(f"calibration data has no input %{missing[0]}; it has {', '.join(map(str, item)) or 'nothing'}")
-            for place, value in enumerate(program(*[np.asarray(item[name]) for name in names])):
+            for place, value in enumerate(program(*[_as_floats_of(param, item[param.name_hint]) for param in params])):
                 chunks[place].append(np.abs(np.asarray(value.numpy() if hasattr(value, "numpy") else value)).ravel())
         for place, one in enumerate(chunks, start=first + 1):
             found.append(np.concatenate(one))

@@ -186,3 +186,13 @@ def test_steps_by_hand():
     with tvm.transform.PassContext(opt_level=3):
         done = tvm.transform.Sequential(passes)(mod)
     assert error_of(done)[0] < 0.05
+
+
+def test_data_of_numpy_as_it_comes():
+    """Numbers of NumPy are float64 unless a script says otherwise; inputs of float32 take them."""
+    data = [{name: np.asarray(value, "float64") for name, value in item.items()} for item in DATA[:2]]
+    narrow = [{name: np.asarray(value, "float32") for name, value in item.items()} for item in DATA[:2]]
+    wide = quantised(data, calibrate_mode="max", weight_scale="max")
+    tvm.ir.assert_structural_equal(wide, quantised(narrow, calibrate_mode="max", weight_scale="max"))
+    with pytest.raises(tvm.TVMError, match="expected .*float32.*found .*int64"):
+        quantised([{name: np.asarray(value).astype("int64") for name, value in data[0].items()}], calibrate_mode="max", weight_scale="max")
