@@ -320,10 +320,10 @@ class CallGraph:
         return self._graph.is_recursive(self._name(var))
 
     def print_var(self, var: GlobalVar | str) -> str:
-        """A function and what it refers to, as text."""
+        """A function with the number of its references, and what it refers to, as text."""
         name = self._name(var)
         callees = ", ".join("@" + callee for callee in self._graph.callees(name))
-        return f"@{name}: {self.ref_count(name)} references; refers to {callees or 'none'}"
+        return f"@{name}: #refs = {self.ref_count(name)}; refers to {callees or 'none'}"
 
     def __str__(self) -> str:
         return "\n".join(self.print_var(name) for name in self.module.function_names)

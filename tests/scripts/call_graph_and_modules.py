@@ -21,7 +21,7 @@ def test_call_graph():
     cg = CallGraph(module())
     assert cg.ref_count("g0") == 3 and cg.ref_count("g1") == 1 and cg.ref_count("main") == 0
     assert cg.global_call_count("g1") >= 1 and cg.is_recursive("g0") is False
-    assert "main" in str(cg)
+    assert "main" in str(cg) and "#refs = 3" in str(cg.print_var("g0")) and "#refs = 0" in cg.print_var("main")
 
 
 def test_recursion():

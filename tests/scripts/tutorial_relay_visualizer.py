@@ -9,7 +9,7 @@ from tvm import relay
 from tvm.contrib import relay_viz
 from tvm.contrib.relay_viz.dot import DotPlotter, DotVizParser
 from tvm.contrib.relay_viz.interface import DefaultVizParser, Plotter, VizEdge, VizGraph, VizNode, VizParser
-from tvm.contrib.relay_viz.terminal import TermPlotter, TermVizParser
+from tvm.contrib.relay_viz.terminal import TermGraph, TermPlotter, TermVizParser
 
 
 def get_model():
@@ -88,3 +88,16 @@ dot_plotter = DotPlotter(graph_attr={"color": "red"}, node_attr={"color": "blue"
 relay_viz.RelayVisualizer(mod, relay_param=params, plotter=dot_plotter, parser=DotVizParser()).render(os.path.join(work, "net"))
 dot = open(os.path.join(work, "net")).read()
 assert dot.startswith("digraph") and "fillcolor" in dot and "->" in dot
+
+
+class NamedGraphs(TermPlotter):
+    """A plotter that keeps graphs of its own where the one for terminals keeps them."""
+
+    def create_graph(self, name):
+        self._name_to_graph[name] = TermGraph(name.upper())
+        return self._name_to_graph[name]
+
+
+own = NamedGraphs()
+relay_viz.RelayVisualizer(mod, params, own).render()
+assert list(own._name_to_graph) == ["main"]

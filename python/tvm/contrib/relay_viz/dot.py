@@ -59,15 +59,15 @@ class DotPlotter(Plotter):
         edge_attr: Mapping[str, Any] | None = None, get_node_attr: Attrs | None = None,
     ) -> None:  # fmt: skip
         self._options = (graph_attr or {}, node_attr or {"shape": "box"}, edge_attr or {}, get_node_attr)
-        self._graphs: dict[str, DotGraph] = {}
+        self._name_to_graph: dict[str, DotGraph] = {}
 
     def create_graph(self, name: str) -> DotGraph:
-        self._graphs[name] = DotGraph(name, *self._options)
-        return self._graphs[name]
+        self._name_to_graph[name] = DotGraph(name, *self._options)
+        return self._name_to_graph[name]
 
     def render(self, filename: str | None) -> None:
-        filename = filename if filename is not None else next(iter(self._graphs), "graph")
+        filename = filename if filename is not None else next(iter(self._name_to_graph), "graph")
         with open(filename, "w", encoding="utf-8") as file:
-            file.write("".join(graph.digraph for graph in self._graphs.values()))
+            file.write("".join(graph.digraph for graph in self._name_to_graph.values()))
         if shutil.which("dot"):
             subprocess.run(["dot", "-Tpdf", filename, "-o", filename + ".pdf"], check=True)
