@@ -406,9 +406,9 @@ def _no_device(self: Expr) -> Any:
 
 def install() -> None:
     """Puts the members onto the classes, once."""
-    # TVM's words for dtypes without bits.
-    for word in ("float", "int", "uint"):
-        _core.add_dtype_word(word, word + "32")
+    # TVM's words for dtypes without bits, and that for numbers of one bit.
+    for word, dtype in (("float", "float32"), ("int", "int32"), ("uint", "uint32"), ("uint1", "bool")):
+        _core.add_dtype_word(word, dtype)
     make_objects(Expr, Type, NDArray, IRModule, Attrs, Value, _relay.Constructor, _relay.Clause, _relay.Pattern, _relay.TypeData, _relay.transform.Pass)
     make_objects(_relay.Span, _core.DFPattern, _core.Diagnostic, _relay.transform.PassInfo, _relay.transform.PassContext, _relay.transform.LayoutConfig)
     make_objects(_relay.instrument.PassInstrument)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,17 @@ def _import(self: Base, file_to_import: str) -> None:
     """Adds the definitions of a file of program text."""
     with open(file_to_import, encoding="utf-8") as stream:
         self.update(_relay.parse(stream.read(), file_to_import, self))
+
+
+def _import_from_std(self: Base, file_to_import: str) -> None:
+    """Adds a file of the standard library, such as "prelude.rly", and what that imports, with types; what is there already stays.
+
+    Raises RelayError, and adds nothing, for an unknown file and if the module defines one of its names differently.
+    """
+    _raw_import_from_std(self, file_to_import)
+    # A function of the script that is wrong is for the script to find: what was imported then has no types until that is mended.
+    with contextlib.suppress(_relay.RelayError):
+        _relay.check(self)
 
 
 def _function_of(self: Base, val: Any) -> Any:
@@ -47,6 +59,7 @@ def _setitem(self: Base, var: Any, val: Any) -> None:
 
 _raw_setitem = Base.__setitem__
 _raw_getitem = Base.__getitem__
+_raw_import_from_std = getattr(Base, "import_from_std")
 
 
 def _by_name(find: Any) -> Any:
@@ -99,6 +112,7 @@ def from_expr(expr: Any, functions: Any = None, type_defs: Any = None) -> Base:
 
 
 setattr(Base, "_import", _import)
+setattr(Base, "import_from_std", _import_from_std)
 setattr(Base, "_add", _add)
 setattr(Base, "__setitem__", _setitem)
 setattr(Base, "__getitem__", _getitem)

@@ -10,8 +10,10 @@ from relay.analysis import __all__ as _names
 from relay import Function, IRModule as IRModule, sparse as _sparse
 
 from .. import _absent
+from ..error import TVMError
 from .._submodules import submodule
-from relay.analysis import well_formed as _well_formed, count_layers as _count_layers, get_calibration_data as _calibration_data
+from relay.analysis import check_basic_block_normal_form as _in_blocks, count_layers as _count_layers
+from relay.analysis import get_calibration_data as _calibration_data, well_formed as _well_formed
 from .origins import analyze_operations_distribution as analyze_operations_distribution
 from ..runtime.ndarray import array as _array
 from ..runtime.ndarray import cpu as cpu
@@ -29,6 +31,13 @@ def well_formed(expr: Any) -> bool:  # type: ignore[no-redef]
     """True if every variable is bound once and used only in its scope. A variable that is bound nowhere may be used, as in TVM."""
     free = [] if isinstance(expr, IRModule) else free_vars(expr)  # noqa: F405
     return _well_formed(Function(free, expr) if free else expr)
+
+
+def check_basic_block_normal_form(expr: Any) -> bool:  # type: ignore[no-redef]
+    """True for an expression in basic block normal form. Raises TVMError for others, as TVM does: `ToBasicBlockNormalForm` gives the form."""
+    if not _in_blocks(expr):
+        raise TVMError("the expression is not in basic block normal form: a node that several branches or functions use is not bound outside of them")
+    return True
 
 
 def count_layers(expr: Any, valid_ops: Any) -> int:  # type: ignore[no-redef]

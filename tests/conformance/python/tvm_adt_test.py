@@ -125,6 +125,24 @@ def test_importing_twice_changes_nothing():
     assert mod.astext() == before
 
 
+def test_imports_are_typed():
+    mod = tvm.IRModule()
+    mod.import_from_std("nat.rly")
+    nat = mod.get_global_type_var("nat")()
+    assert mod["nat_add"].checked_type == relay.FuncType([nat, nat], nat)
+    assert Prelude().mod["length"].checked_type is not None
+
+
+def test_an_import_into_a_module_with_a_mistake():
+    mod = tvm.IRModule()
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(3,))
+    mod["wrong"] = relay.Function([x, y], x + y)
+    mod.import_from_std("nat.rly")
+    assert "nat_add" in [v.name_hint for v in mod.get_global_vars()]
+    with pytest.raises(tvm.TVMError, match=r"the shapes \(2,?\) and \(3,?\) do not broadcast"):
+        relay.transform.InferType()(mod)
+
+
 def test_errors_of_imports():
     mod = tvm.IRModule()
     with pytest.raises(tvm.TVMError, match="the standard library has no nothing.rly"):

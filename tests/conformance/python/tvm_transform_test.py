@@ -85,7 +85,8 @@ def test_basic_block_normal_form():
     c, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(2,))
     shared = relay.exp(x)
     func = run_infer_type(relay.Function([c, x], relay.If(c, shared + shared, shared)))
-    assert not relay.analysis.check_basic_block_normal_form(func)
+    with pytest.raises(tvm.error.TVMError, match="not in basic block normal form: a node that several branches or functions use"):
+        relay.analysis.check_basic_block_normal_form(func)
     assert relay.analysis.check_basic_block_normal_form(run_opt_pass(func, transform.ToBasicBlockNormalForm()))
 
 
