@@ -1,5 +1,7 @@
 #include <relay/transform/known_extents.h>
 
+#include <algorithm>
+
 #include <relay/eval/eval.h>
 #include <relay/ir/tensor_types.h>
 #include <relay/support/error.h>
@@ -41,8 +43,13 @@ ExprRef known_extents(const Call& call) {
         if (node->kind == te::ScalarKind::kLoad) return {};
       }
     }
-    Value value = apply_op(op, call.attrs(), zeros, call.span());
-    return value.is_tensor() ? make_constant(value.array(), call.span()) : ExprRef();
+    const Value value = apply_op(op, call.attrs(), zeros, call.span());
+    if (!value.is_tensor()) return {};
+    // Extents may follow from elements though no element does.
+    const bool same = std::equal(value.array().shape().begin(), value.array().shape().end(),
+                                 result->dims().begin(), result->dims().end(),
+                                 [](int64_t extent, Dim dim) { return dim.is_int(extent); });
+    return same ? make_constant(value.array(), call.span()) : ExprRef();
   } catch (const Error&) {
     return {};
   }
