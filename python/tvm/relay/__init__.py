@@ -27,6 +27,7 @@ import importlib as _importlib
 for _name in ("adt", "analysis", "annotation", "base", "expr", "expr_functor", "function", "loops", "param_dict", "parser", "scope_builder", "ty",
               "type_functor", "op", "nn", "image", "vision", "random", "dyn", "qnn", "quantize", "data_dep_optimization", "transform", "frontend", "prelude", "dataflow_pattern"):  # fmt: skip
     globals()[_name] = _importlib.import_module("." + _name, __name__)
+from .expr import const as const
 from .op import concatenate as concatenate, meshgrid as meshgrid, stack as stack
 from .op import device_copy as device_copy, ndarray_size as ndarray_size, scatter as scatter, scatter_add as scatter_add, shape_of as shape_of
 from .function import FunctionWithFields as FunctionWithFields

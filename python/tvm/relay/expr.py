@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import relay as _relay
 from relay import Expr
 from relay.expr import *  # noqa: F403
@@ -15,6 +17,19 @@ from ..ir.type_args import written_type_args
 RelayExpr = Expr
 ExprWithOp = Expr
 GlobalVar = _relay.GlobalVar  # type: ignore[misc]
+
+
+_narrow = {"float64": "float32", "int64": "int32"}
+
+
+def const(value: Any, dtype: Any = None, span: Any = None) -> Constant:  # type: ignore[no-redef]
+    """A constant of a number, a list of numbers or an array. Without `dtype`, float64 becomes float32 and int64 int32, those of NumPy's arrays
+    too; arrays of `tvm.nd` keep theirs. With the dtype bool, what is not 0 is True. Raises OverflowError for integers that do not fit."""
+    if dtype is None and isinstance(value, (np.ndarray, np.generic)):
+        dtype = _narrow.get(str(value.dtype))
+    elif dtype is not None and _relay.TensorType((), dtype).dtype == "bool" and isinstance(value, (int, float, list, tuple, np.ndarray, np.generic)):
+        value = np.asarray(value).astype(bool)
+    return _relay.const(value, dtype, span)
 
 
 def _no_device(virtual_device: Any) -> None:

@@ -20,6 +20,16 @@ def test_const_dtypes():
         assert isinstance(made, relay.Constant) and made.data.dtype == dtype
         tvm.testing.assert_allclose(made.data.numpy(), np.asarray(value))
     assert relay.const(1, "int64").data.dtype == "int64"
+    for array, dtype in ((np.ones(3), "float32"), (np.arange(3), "int32"), (np.int64(7), "int32"), (np.ones((2, 2))[::-1, :1], "float32"), (np.ones(2, "float16"), "float16")):
+        made = relay.const(array)
+        assert made.data.dtype == dtype and relay.op.const(array, "float64").data.dtype == "float64"
+        np.testing.assert_array_equal(made.data.numpy(), array)
+    assert relay.const(tvm.nd.array(np.ones(3))).data.dtype == "float64"
+    with pytest.raises(OverflowError, match="1099511627776 does not fit int32"):
+        relay.const(np.array([2**40]))
+    assert relay.const(2, "bool").data.numpy() and not relay.const(0, "bool").data.numpy()
+    np.testing.assert_array_equal(relay.const(np.array([0.5, 0]), "bool").data.numpy(), [True, False])
+    assert relay.op.nn.const is relay.expr.const is relay.const
     assert relay.const(tvm.nd.array(np.ones(3, "float32"))).data.shape == (3,)
 
 

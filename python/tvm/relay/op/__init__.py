@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 import relay as _relay
-from relay import Call as Call, Constant as Constant, Expr as Expr, Tuple as Tuple, TupleWrapper as TupleWrapper, const as const
+from relay import Call as Call, Constant as Constant, Expr as Expr, Tuple as Tuple, TupleWrapper as TupleWrapper
+from ..expr import const as const
 from relay.op.generated.tensor import *  # noqa: F403
 from relay.op.tensor import *  # noqa: F403
 

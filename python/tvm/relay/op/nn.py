@@ -1,7 +1,8 @@
 """Operators `nn`."""
 
 from ..nn import *  # noqa: F403
-from ..nn import Constant as Constant, Expr as Expr, const as const  # noqa: PLC0414
+from ..nn import Constant as Constant, Expr as Expr  # noqa: PLC0414
+from ..expr import const as const  # noqa: PLC0414
 
 from ... import _absent
 
