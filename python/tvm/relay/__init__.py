@@ -30,6 +30,7 @@ for _name in ("adt", "analysis", "annotation", "base", "expr", "expr_functor", "
 from .expr import const as const
 from .op import concatenate as concatenate, meshgrid as meshgrid, stack as stack
 from .op import device_copy as device_copy, ndarray_size as ndarray_size, scatter as scatter, scatter_add as scatter_add, shape_of as shape_of
+from .op import sparse_fill_empty_rows as sparse_fill_empty_rows
 from .function import FunctionWithFields as FunctionWithFields
 from .parser import SpanCheck as SpanCheck, fromtext as fromtext, parse as parse, parse_expr as parse_expr
 from .loops import while_loop as while_loop

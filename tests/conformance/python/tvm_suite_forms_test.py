@@ -60,6 +60,27 @@ def test_gradients_are_checked_with_inputs_of_open_shape():
     check_grad(relay.Function([data, at], relay.take(data, at, axis=1)), inputs=[numbers, np.array([1, 3], "int32")], test_inputs=[numbers])
 
 
+def filled(default, *more):
+    """The values after empty rows are filled, and the types of the call's arguments."""
+    places, values = relay.var("places", shape=(2, 2), dtype="int64"), relay.var("values", shape=(2,))
+    call = relay.sparse_fill_empty_rows(places, values, [4, 3], default)
+    params = [places, values, *relay.analysis.free_vars(default)] if isinstance(default, relay.Expr) else [places, values]
+    run = relay.create_executor("vm").evaluate(relay.Function(params, call.astuple()))
+    return run(np.array([[0, 1], [2, 0]]), np.array([1, 2], "float32"), *more)[1].numpy().tolist()
+
+
+def test_the_number_of_empty_rows_may_be_a_vector_of_one():
+    expected, number = [1, 9, 2, 9], np.full(1, 9, "float32")
+    for default in (9.0, [9.0], number, relay.const(9.0), relay.const(number)):
+        assert filled(default) == expected
+    for extent in (1, relay.Any()):
+        var = relay.var("number", shape=(extent,))
+        assert filled(var, number) == expected and filled(relay.nn.relu(var), number) == expected
+    assert filled(relay.var("number", shape=()), np.float32(9)) == expected
+    with pytest.raises(plain.RelayError, match="default_value must have rank 0"):
+        filled(relay.var("number", shape=(1, 1)), np.ones((1, 1), "float32"))
+
+
 def test_items_of_a_module_are_lists():
     mod = tvm.relay.parse('#[version = "0.0.5"]\ntype Box { Put(Tensor[(?, 1), uint16]) }\ndef @main() { Put }\ndef @other() { 1 }')
     (header, data), (name, function) = mod.type_definitions.items()[0], mod.functions.items()[0]

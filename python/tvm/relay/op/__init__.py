@@ -6,6 +6,7 @@ import functools
 import sys
 from typing import Any
 
+import numpy as np
 import relay as _relay
 from relay import Call as Call, Constant as Constant, Expr as Expr, Tuple as Tuple, TupleWrapper as TupleWrapper
 from ..expr import const as const
@@ -70,6 +71,32 @@ def scatter(data: Any, indices: Any, updates: Any, axis: int) -> Any:
 def scatter_add(data: Any, indices: Any, updates: Any, axis: int) -> Any:
     """The tensor with values added at indices along an axis: `scatter_elements` as it was called before TVM 0.11."""
     return scatter_elements(data, indices, updates, axis, "add")  # noqa: F405
+
+
+def sparse_fill_empty_rows(  # type: ignore[no-redef]
+    sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any
+) -> Any:
+    """A sparse tensor of rank 2 with an element in each row that had none: positions, elements, and which rows were empty. `default_value` is a
+    number, or a vector of one number as scripts pass it."""
+    return _relay.sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, _number(default_value))
+
+
+def _number(value: Any) -> Any:
+    """A vector of one number as that number; other values as they are."""
+    if not isinstance(value, Expr):
+        return value[0] if isinstance(value, (list, tuple, np.ndarray)) and np.shape(value) == (1,) else value
+    if isinstance(value, Constant):
+        return const(value.data.numpy()[0], value.data.dtype) if tuple(value.data.shape) == (1,) else value
+    kind = value.type_annotation if isinstance(value, _relay.Var) else _type_of(value)
+    return _relay.reshape(value, []) if isinstance(kind, _relay.TensorType) and len(kind.shape) == 1 else value
+
+
+def _type_of(value: Expr) -> Any:
+    """The type of an expression; None where it has none."""
+    try:
+        return _relay.transform.InferType()(_relay.IRModule.from_expr(value))["main"].body.checked_type
+    except _relay.RelayError:
+        return None
 
 
 def __getattr__(name: str) -> Any:
