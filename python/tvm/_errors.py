@@ -31,6 +31,12 @@ class UnknownFunctionError(RelayError, KeyError):
     __str__ = RelayError.__str__
 
 
+class DuplicateNameError(RelayError, ValueError):
+    """Two parameters have the name that a value is given for."""
+
+    __str__ = RelayError.__str__
+
+
 class UnknownInputError(ValueError, RuntimeError):
     """A program has no input, or the package no executor, of a name."""
 

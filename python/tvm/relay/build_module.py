@@ -13,7 +13,7 @@ import relay as _relay
 from relay import Executable, Expr, Function, IRModule, NDArray
 from relay import codegen as _codegen, transform as _passes
 
-from .._errors import UnknownInputError, WrongKindError
+from .._errors import DuplicateNameError, UnknownInputError, WrongKindError
 from .._ffi.runtime_ctypes import DataType
 from ..ir.diagnostics import rendered
 from ..ir.module import from_expr as module_of
@@ -102,11 +102,11 @@ def _require_name(name: Any) -> None:
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
-    """The function with values in place of the parameters of these names. Raises ValueError where two have one name."""
+    """The function with values in place of the parameters of these names. Raises DuplicateNameError, a TVMError, where two have one name."""
     by_name: dict[str, Any] = {}
     for param in func.params:
         if param.name_hint in params and param.name_hint in by_name:
-            raise ValueError(f"two parameters are called %{param.name_hint}")
+            raise DuplicateNameError(f"two parameters are called %{param.name_hint}")
         by_name[param.name_hint] = param
     binds = {by_name[name]: v if isinstance(v, Expr) else _relay.const(v) for name, v in params.items() if name in by_name}
     bound = _relay.bind(func, binds) if binds else func

@@ -110,3 +110,10 @@ def test_places_that_nobody_gave_equal_none():
     made = relay.Var("x", None, relay.Span(relay.SourceName("net.py"), 1, 2, 3, 4))
     assert relay.Var("y").span == None and made.span != None and relay.Tuple([]).span == relay.Span()  # noqa: E711
     assert made.span == relay.Var("x", None, made.span).span and made.span != relay.Span() and len({made.span, made.span}) == 1
+
+
+def test_values_by_a_name_that_two_parameters_have_are_refused():
+    params = [relay.var("a", shape=(1,)), relay.var("a", shape=(1,))]
+    for error in (tvm.TVMError, ValueError):
+        with pytest.raises(error, match="two parameters are called %a"):
+            relay.build_module.bind_params_by_name(relay.Function(params, params[0] + params[1]), {"a": [1.0]})
