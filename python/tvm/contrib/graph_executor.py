@@ -33,9 +33,34 @@ class GraphModule:
 
     def _take(self, program: _relay.Executable, inputs: dict[str, Any]) -> None:
         self._program = program
+        self._constants: dict[str, Any] | None = None
         self._names = [name for name, _ in program.parameters]
         self._types = [_relay.parse_type(text) for _, text in program.parameters]
         self._inputs = [inputs.get(name) for name in self._names]
+
+    def _folded(self) -> dict[str, Any]:
+        """Constants by their names in the graph, as p0, behind the inputs; without values where the program is from a file, which does not keep
+        them apart."""
+        if self._constants is None:
+            if self._weights is not None:
+                found = self._weights.constants({name for name in self._names if name in self._weights.values})
+            else:
+                found = dict.fromkeys(self.module.names_of_graph())
+            self._constants = {name: value for name, value in found.items() if name not in self._names and not self._is_weight(name)}
+        return self._constants
+
+    def _name_of_folded(self, key: Any) -> str | None:
+        """The name of a constant of the graph that a name or number means; None for others."""
+        if isinstance(key, str):
+            return key if key not in self._names and not self._is_weight(key) and key in self._folded() else None
+        at = int(key) - len(self._names)
+        return list(self._folded())[at] if 0 <= at < len(self._folded()) else None
+
+    def _check_folded(self, name: str, given: Any) -> None:
+        """Raises ValueError for another value of a constant of the graph than it has."""
+        value = self._folded()[name]
+        if value is None or not _relay.structural_equal(_relay.const(array(given)), _relay.const(value)):
+            raise ValueError(f"{name!r} is a constant of the graph, which the build computed: set what it was given as params, or build without it")
 
     def _at(self, key: Any) -> int:
         if isinstance(key, str):
@@ -57,6 +82,8 @@ class GraphModule:
         compiles a program that takes them as inputs. A program from a file keeps its constants, and takes the same values alone.
         """
         given = dict(params) if key is None else {key: value, **params}
+        for name in [name for name in given if self._name_of_folded(name) is not None]:
+            self._check_folded(str(self._name_of_folded(name)), given.pop(name))
         for name in given:
             if not self._is_weight(name):
                 self._at(name)
@@ -150,8 +177,8 @@ class GraphModule:
         return len(self._required() if known is None else known)
 
     def get_num_inputs(self) -> int:
-        """How many inputs there are."""
-        return len(self._names)
+        """How many inputs there are, the constants of the graph (p0, ...) among them, as TVM counts."""
+        return len(self._names) + len(self._folded())
 
     def _required(self) -> list[Any]:
         if self._outputs is None:
@@ -159,9 +186,16 @@ class GraphModule:
         return self._outputs
 
     def get_input(self, index: Any, out: Any = None) -> Any:
-        """The value that an input was set to. One that was not set is zeros; ValueError where its shape is not known."""
+        """The value that an input was set to, or that of a constant of the graph. One that was not set is zeros; ValueError where its shape is not
+        known, and for a constant of a program from a file.
+        """
         if self._is_weight(index) and self._weights is not None:
             return self._hand(self._replaced.get(index, self._weights.values[index]), out)
+        folded = self._name_of_folded(index)
+        if folded is not None:
+            if self._folded()[folded] is None:
+                raise ValueError(f"{folded!r} is a constant of the graph, and the file of the program does not keep its value apart")
+            return self._hand(self._folded()[folded], out)
         at = self._at(index)
         if self._inputs[at] is None:
             self._inputs[at] = _zeros(self._types[at])
@@ -191,8 +225,10 @@ class GraphModule:
         return np.copyto(out, np.asarray(value))
 
     def get_input_index(self, name: str) -> int:
-        """The number of an input; -1 if there is none of that name."""
-        return self._names.index(name) if name in self._names else -1
+        """The number of an input or constant of the graph; -1 if there is none of that name."""
+        if name in self._names:
+            return self._names.index(name)
+        return len(self._names) + list(self._folded()).index(name) if self._name_of_folded(name) is not None else -1
 
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Shapes and dtypes of the inputs by name."""
@@ -254,6 +290,11 @@ class _Library(Module):
     def __init__(self, module: Module, owner: GraphModule | None = None) -> None:
         super().__init__(module)
         self._driver = owner
+
+    @property
+    def type_key(self) -> str:
+        """The kind of the module."""
+        return "GraphExecutor"
 
     @property
     def _owner(self) -> GraphModule:

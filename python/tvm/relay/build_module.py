@@ -164,6 +164,11 @@ class Weights:
                 self._graph = Graph(optimize(self._mod, self._target, self.values)[0], name=self._name)
         return self._graph
 
+    def constants(self, opened: Collection[str] = ()) -> dict[str, Any]:
+        """Constants of such a graph by their names in it."""
+        graph = self.graph(opened)
+        return {row["name"]: expr.data for row, expr in zip(graph.nodes, graph.exprs) if isinstance(expr, _relay.Constant)}
+
     def nodes(self, opened: Collection[str] = ()) -> Nodes:
         """The nodes of such a graph, to be run one by one."""
 
@@ -269,7 +274,7 @@ class FactoryModule(Module):
     @property
     def type_key(self) -> str:
         """The kind of the module: it makes programs to run."""
-        return "GraphExecutorFactory"
+        return "AotExecutorFactory" if self.executor.name == "aot" else "GraphExecutorFactory"
 
     @property
     def function_metadata(self) -> dict[str, FunctionInfo]:

@@ -70,8 +70,11 @@ class Module:
 
     @property
     def type_key(self) -> str:
-        """The kind of the module."""
-        return "relay"
+        """The kind of the module, by TVM's names: what `relay.build` of a graph wrote is a "GraphExecutorFactory", another file a "library",
+        machine code of this process "llvm"."""
+        if "graph" in self.program.notes:
+            return "GraphExecutorFactory"
+        return "library" if self.weights is None else "llvm"
 
     @property
     def format(self) -> str:
@@ -179,6 +182,14 @@ class Module:
         if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
             raise _relay.RelayError("the program's note of its weights is damaged")
         return kept
+
+    def names_of_graph(self) -> list[str]:
+        """The names of inputs and constants in the graph that a file of a build has; none for other programs and a damaged note."""
+        try:
+            graph = json.loads(self.program.notes.get("graph", "{}"))
+            return [str(graph["nodes"][at]["name"]) for at in graph.get("arg_nodes", [])]
+        except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
+            return []
 
     def _notes(self) -> dict[str, str]:
         """What files say of the program beside it."""

@@ -38,6 +38,8 @@ def test_a_program_has_the_name_that_it_was_built_with(tmp_path):
     assert [node["name"] for node in json.loads(lib.get_graph_json())["nodes"] if node["op"] == "tvm_op"] == ["tvmgen_net_fused_nn_dense_nn_relu"]
     loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
     assert json.loads(loaded["get_graph_json"]()) == json.loads(lib.get_graph_json()) and loaded["get_graph_params"]() == {}
+    assert lib.type_key == loaded.type_key == "GraphExecutorFactory" and lib.get_lib().type_key == "llvm"
+    assert tvm.runtime.load_module(str(tmp_path / "lib.so")).type_key == "library" and loaded["net"](tvm.cpu()).type_key == "GraphExecutor"
     loaded.export_library(str(tmp_path / "again.so"))
     assert tvm.runtime.load_module(str(tmp_path / "again.so"))["get_graph_json"]() == lib.get_graph_json()
     with pytest.raises(AttributeError):
@@ -66,6 +68,30 @@ def test_params_of_a_build_are_those_that_it_got(tmp_path):
         for other in (W + 1, W.astype("float64"), W.reshape(3, 2)):
             with pytest.raises(ValueError, match="the value of 'w' is not the one that the program of this file has as a constant"):
                 module.set_input("w", other)
+
+
+def test_constants_of_the_graph_count_among_its_inputs(tmp_path):
+    lib = relay.build(tvm.IRModule.from_expr(network()), "llvm", params={"w": W}, mod_name="net")
+    graph = json.loads(lib.get_graph_json())
+    names = [graph["nodes"][at]["name"] for at in graph["arg_nodes"]]
+    assert names == ["x", "p0"]
+    lib.export_library(str(tmp_path / "net.so"))
+    for made in (lib, tvm.runtime.load_module(str(tmp_path / "net.so"))):
+        module = graph_executor.GraphModule(made["net"](tvm.cpu()))
+        assert module.get_num_inputs() == len(names) and [module.get_input_index(name) for name in (*names, "p1")] == [0, 1, -1]
+        with pytest.raises(ValueError, match="'p0' is a constant of the graph, which the build computed: set what it was given as params"):
+            module.set_input("p0", W + 1)
+        if made is lib:
+            for key in ("p0", 1):
+                np.testing.assert_array_equal(module.get_input(key).numpy(), W)
+            module.set_input("p0", W)
+        else:
+            with pytest.raises(ValueError, match="'p0' is a constant of the graph, and the file of the program does not keep its value apart"):
+                module.get_input("p0")
+        np.testing.assert_allclose(output(module), np.maximum(X @ W.T, 0))
+    assert graph_executor.GraphModule(lib["remove_params"]()["net"](tvm.cpu())).get_num_inputs() == 2
+    broken = lib.program.with_notes({"name": "net", "graph": "[3"})
+    assert graph_executor.GraphModule(tvm.runtime.Module(broken)).get_num_inputs() == 1
 
 
 def test_a_build_without_its_params_takes_them_in_each_process(tmp_path):

@@ -135,7 +135,7 @@ def test_build(opt_level, target, dev):
     module.set_input("x", data)
     module.run()
     tvm.testing.assert_allclose(module.get_output(0).numpy(), wanted_of(params, data), rtol=1e-5, atol=1e-6)
-    assert module.get_num_inputs() == 1 and module.get_input(0).shape == (2, 4)
+    assert module.get_num_inputs() == 1 + len(params) and module.get_input(0).shape == (2, 4)
 
 
 def test_build_unpacks_as_in_older_scripts():
