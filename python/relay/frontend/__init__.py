@@ -179,7 +179,7 @@ def from_pytorch(
             numbers, and of their dtypes.
         default_dtype: The dtype of inputs without one.
         use_parser_friendly_name: Writes `fc_weight` for `fc.weight`.
-        keep_quantized_weight: Changes nothing: weights keep the dtype that they have.
+        keep_quantized_weight: Weights of quantised layers are int8; without, they are float32, and `main` quantises them.
         export_renamed_c_graph_path: A folder that gets the text of the exported graph.
         preserve_pytorch_scopes: Changes nothing: places are lines of the model.
 
@@ -192,7 +192,7 @@ def from_pytorch(
     """
     modules = _torch("from_pytorch", "modules")
     made: tuple[IRModule, dict[str, NDArray]] = modules.converted(
-        script_module, input_infos, custom_convert_map, default_dtype, use_parser_friendly_name, export_renamed_c_graph_path
+        script_module, input_infos, custom_convert_map, default_dtype, use_parser_friendly_name, bool(keep_quantized_weight), export_renamed_c_graph_path
     )
     return made
 

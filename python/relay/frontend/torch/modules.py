@@ -6,6 +6,7 @@ import contextlib
 import operator
 import os
 import time
+import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
@@ -18,6 +19,7 @@ from ...expr import bind, const
 from ...module import check
 from .convert import decompositions
 from .program import convert_program, own_name
+from .quantized import has_packed
 from .script import Script
 
 __all__ = ["converted"]
@@ -36,6 +38,7 @@ def converted(
     custom: Mapping[str, Callable[..., Any]] | None,
     default_dtype: str,
     friendly: bool,
+    keep_quantized_weight: bool,
     folder: str | os.PathLike[str] | None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """A module, plain, traced or scripted, or a traced or scripted function, as a program whose `main` takes the inputs, then the weights that it uses."""
@@ -46,8 +49,12 @@ def converted(
     infos = _Infos(default_dtype)
     names, inputs, dynamic = infos.read(input_infos)
     state: dict[str, str] = {}
+    if not scripted and has_packed(module):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module, scripted = torch.jit.trace(module, tuple(inputs)), True
     if scripted:
-        module = Script(module)
+        module = Script(module, keep_quantized_weight)
         state = module.names
         if not module.takes(len(names)):
             raise ValueError(f"the inputs of the module are {', '.join(module.inputs())}, and input_infos lists {len(names)}")

@@ -9,7 +9,7 @@ import torch
 
 from ..._core import Diagnostic, Expr, Function, IRModule, NDArray, RelayError, TensorType, Tuple, Var
 from ...module import check
-from . import complexes, control, detection, elementwise, gradients, indexing, linear_algebra, more, neural, pictures, pools, reductions, shapes  # noqa: F401 (they fill the table)
+from . import complexes, control, detection, elementwise, gradients, indexing, linear_algebra, more, neural, pictures, pools, quantized_operators, reductions, shapes  # noqa: F401 (they fill the table)
 from .complexes import Complex, fixed
 from .context import Context, Later, Value, place_of
 from .registry import SCALAR, find, supported

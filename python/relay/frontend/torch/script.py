@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ..._core import Diagnostic, RelayError, Span
 from ...functions.places import line_span
+from . import quantized
 
 __all__ = ["Script"]
 
@@ -65,7 +66,7 @@ class _Object:
 class Script(torch.nn.Module):
     """A scripted or traced module or function, to be exported. `names` has the names that its tensors have in the state dict."""
 
-    def __init__(self, module: torch.jit.ScriptModule | torch.jit.ScriptFunction[..., Any]) -> None:
+    def __init__(self, module: torch.jit.ScriptModule | torch.jit.ScriptFunction[..., Any], keep_quantized_weight: bool = False) -> None:
         super().__init__()
         self.graph = module.inlined_graph
         # The arguments of a function are those of the graph; a module has itself before them.
@@ -87,6 +88,23 @@ class Script(torch.nn.Module):
                     self.names[known[id(tensor)]] = name
                     self._held.append(tensor)
                 self._tensors[name] = known[id(tensor)]
+        self._packed, self._numbers, unsupported = quantized.unpacked(self.graph, module)
+        if unsupported:
+            raise RelayError.of([Diagnostic(f"the operator {node.kind()} of PyTorch is not supported", _place(node)) for node in unsupported])
+        for name, packed in self._packed.items():
+            self._unpack(name, packed, keep_quantized_weight)
+
+    def _unpack(self, name: str, packed: quantized.Packed, keep_quantized_weight: bool) -> None:
+        """Makes tensors of packed weights. They have TVM's names, those of the objects without the last part."""
+        prefix = name[: -len("._packed_params")]
+        for word, tensor in (("weight", packed.tensor), ("bias", packed.bias_tensor)):
+            if tensor is None:
+                continue
+            plain = tensor if not tensor.is_quantized else tensor.int_repr() if keep_quantized_weight else tensor.dequantize()
+            place = f"tensor{len(self.names)}"
+            self.register_buffer(place, plain.detach())
+            self.names[place] = f"{prefix}_{word}"
+            setattr(packed, word, place)
 
     @property
     def place(self) -> Span:
@@ -114,7 +132,7 @@ class Script(torch.nn.Module):
         self._steps = self._depth = 0
         self._assigned = {}
         with traceback.preserve_node_meta():  # each node of the exported graph gets the place of the one that it comes from
-            results = self._run(self.graph, env)
+            results = quantized.integers(self._run(self.graph, env))
         return results[0] if len(results) == 1 else tuple(results)
 
     def _run(self, block: Any, env: dict[str, Any]) -> list[Any]:
@@ -134,7 +152,7 @@ class Script(torch.nn.Module):
         kind = node.kind()
         if kind == "prim::Constant":
             return [node.output().toIValue()]
-        args = [env[value.debugName()] for value in node.inputs()]
+        args = [self._numbers.get(value.debugName(), env[value.debugName()]) for value in node.inputs()]
         traceback.set_stack_trace([_frames(node)])
         if not self._depth:
             self._last = node
@@ -151,7 +169,10 @@ class Script(torch.nn.Module):
             if convert is not None:
                 result = convert(*args)
                 return list(result) if kind in _MANY else [result]
-            return self._operator(node, args)
+            if kind.startswith("quantized::") and not quantized.known(kind):
+                raise _failure(node, f"the operator {kind} of PyTorch is not supported")
+            results = quantized.run(self, node, args, self._operator)
+            return self._operator(node, args) if results is None else results
         except RelayError:
             raise
         except Exception as error:
@@ -163,6 +184,8 @@ class Script(torch.nn.Module):
         path = f"{owner.name}.{name}" if owner.name else name
         if path in self._assigned:
             return self._assigned[path]
+        if path in self._packed:
+            return self._packed[path]
         if path in self._tensors:
             return getattr(self, self._tensors[path])
         found = getattr(owner.module, name)
