@@ -30,7 +30,7 @@ unrolled = relay.Function([x], relay.take(relay.const(values), nodes))
 x2 = relay.var("x", shape=(rows, 2))
 loop = while_loop(
     lambda i, n: relay.less(i, relay.const(depth)),
-    [relay.var("i", shape=(), dtype="int32"), relay.var("n", shape=(rows,), dtype="int64")],
+    [relay.var("i", shape=(), dtype="int32"), relay.var("n", shape=(rows,), dtype="int32")],
     lambda i, n: [i + relay.const(1), step(x2, n)],
 )
 looped = relay.Function([x2], relay.take(relay.const(values), relay.TupleGetItem(loop(relay.const(0), relay.const(np.zeros(rows, "int64"))), 1)))

@@ -22,7 +22,7 @@ def test_span():
 def test_constants():
     c = relay.const([1.0, 2.0])
     assert c.data.dtype == "float32" and c.data.shape == (2,) and relay.const(1).data.dtype == "int32" and relay.const(True).data.dtype == "bool"
-    assert relay.const(np.ones(3)).data.dtype == "float64" and relay.const(3, "int8").data.dtype == "int8"
+    assert relay.const(np.ones(3)).data.dtype == "float32" and relay.const(np.ones(3), "float64").data.dtype == "float64" and relay.const(3, "int8").data.dtype == "int8"
     assert relay.Constant(tvm.nd.array(np.zeros(2, "int64"))).data.numpy().tolist() == [0, 0]
     check_json_roundtrip(c)
 

@@ -13,9 +13,9 @@ boxes = np.concatenate([centres - sizes / 2, centres + sizes / 2], -1).astype("f
 
 s, b = relay.var("scores", shape=scores.shape), relay.var("boxes", shape=boxes.shape)
 selected = relay.vision.all_class_non_max_suppression(
-    b, s, relay.const(np.array([4], "int64")), relay.const(np.array([0.4], "float32")), relay.const(np.array([0.2], "float32")), output_format="onnx"
+    b, s, relay.const(np.array([4]), "int64"), relay.const(np.array([0.4], "float32")), relay.const(np.array([0.2], "float32")), output_format="onnx"
 )
-rows = relay.strided_slice(selected[0], begin=relay.const(np.array([0, 0], "int64")), end=relay.concatenate([selected[1], relay.const(np.array([3], "int64"))], 0), strides=relay.const(np.array([1, 1], "int64")))
+rows = relay.strided_slice(selected[0], begin=relay.const(np.array([0, 0]), "int64"), end=relay.concatenate([selected[1], relay.const(np.array([3]), "int64")], 0), strides=relay.const(np.array([1, 1]), "int64"))
 mod = tvm.IRModule.from_expr(relay.Function([s, b], relay.Tuple([rows, selected[1]])))
 out, count = relay.create_executor("vm", mod=mod, device=tvm.cpu(0), target="llvm").evaluate()(scores, boxes)
 found = [tuple(int(v) for v in row) for row in out.numpy()[: int(count.numpy()[0])]]
