@@ -239,3 +239,27 @@ def test_ill_typed_networks_are_errors():
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.qnn.op.quantize(floats + relay.const(np.zeros((4, 5), "float32")), relay.const(1.0), relay.const(0))))
     with pytest.raises(tvm.TVMError, match="do not broadcast"):
         relay.build(mod, "llvm")
+
+
+def test_products_of_matrices_are_dense():
+    w = np.arange(12, dtype="float32").reshape(3, 4)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Add", ["x", "x"], ["b"]),
+        helper.make_node("MatMul", ["b", "w"], ["c"]),
+        helper.make_node("Transpose", ["c"], ["d"], perm=[1, 0]),
+        helper.make_node("MatMul", ["a", "d"], ["y"]),
+    ]
+    mod, params = relay.frontend.from_onnx(model(nodes, weights=[("w", w)], output=(2, 2)))
+    assert not params and relay.analysis.list_op_freqs(mod)["nn.dense"] == 3 and "nn.matmul" not in mod.astext()
+    weights = [node.args[1] for node in calls_of(mod, "nn.dense") if isinstance(node.args[1], relay.Constant)]
+    assert len(weights) == 2 and weights[0].same_as(weights[1]) and np.array_equal(weights[0].data.numpy(), w.T)
+    np.testing.assert_allclose(run(mod, X), (X @ w) @ (2 * X @ w).T, rtol=1e-5)
+    mod, _ = relay.frontend.from_onnx(model(nodes, weights=[("w", w)], output=(2, 2)), freeze_params=False)
+    assert relay.analysis.list_op_freqs(mod)["transpose"] == 4
+
+
+def calls_of(mod, name):
+    found = []
+    relay.analysis.post_order_visit(mod["main"], lambda node: isinstance(node, relay.Call) and node.op == relay.op.get(name) and found.append(node))
+    return found

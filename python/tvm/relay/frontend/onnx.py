@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import relay as _relay
-from relay import Call, Dim, Expr, IRModule, NDArray, op
+from relay import Call, Constant, Dim, Expr, IRModule, NDArray, op
 from relay.expr_functor import ExprMutator
 
 from ... import _absent, _surface
@@ -46,7 +47,7 @@ def from_onnx(
         export_node_renamed_model_path: A folder that gets the model with names at all nodes, which places of the program refer to. Needs the
             package onnx.
 
-    Tensors that a model dequantises stay floats (`qnn.dequantize`), for FakeQuantizationToInteger. Converters that a script puts into the table of
+    Products of matrices are `nn.dense`, by the second operand transposed. Tensors that a model dequantises stay floats (`qnn.dequantize`), for FakeQuantizationToInteger. Converters that a script puts into the table of
     `_get_convert_map` take the place of the importer's; what they raise is raised as it is.
 
     Raises OpNotImplemented for operators that are not supported, all of them at once; RelayError for a file that is not a model or a wrong one; ValueError for
@@ -63,11 +64,9 @@ def from_onnx(
         found: tuple[IRModule, dict[str, NDArray]] = _relay.frontend.from_onnx(
             model, shapes, _dtypes(dtype), opset, freeze_params, fake_quantization=True, custom_convert_map=converters
         )
-    if (convert_config or {}).get("use_nt_batch_matmul"):
-        mod = _relay.transform.InferType()(found[0])
-        mod["main"] = _TransposedSecond().visit(mod["main"])
-        return _relay.transform.InferType()(mod), found[1]
-    return found
+    mod = _relay.transform.InferType()(found[0])
+    mod["main"] = _Products(batches=bool((convert_config or {}).get("use_nt_batch_matmul"))).visit(mod["main"])
+    return _relay.transform.InferType()(mod), found[1]
 
 
 def _get_convert_map(opset: int) -> dict[str, Any]:
@@ -89,20 +88,41 @@ def _changed_converters(model: Any, opset: int | None) -> dict[str, Any]:
     return custom_converters(_get_convert_map(opset), opset)
 
 
-class _TransposedSecond(ExprMutator):
-    """Products of batches by a second operand that is stored transposed."""
+class _Products(ExprMutator):
+    """Products of matrices are `nn.dense`, whose second operand is stored transposed; those of batches too, on request."""
+
+    def __init__(self, batches: bool) -> None:
+        super().__init__()
+        self.constants: dict[int, Expr] = {}  # transposed, by the address of the elements
+        self.operators = {op.get("nn.matmul"), *([op.get("nn.batch_matmul")] if batches else [])}
 
     def visit_call(self, call: Call) -> Expr:
         made = super().visit_call(call)
-        if call.op != op.get("nn.batch_matmul") or call.attrs["transpose_b"]:
+        if call.op not in self.operators or call.attrs["transpose_b"]:
             return made
         assert isinstance(made, Call)
-        second: Any = call.args[1].checked_type
-        rank = len(second.shape)
-        axes = [*range(rank - 2), rank - 1, rank - 2]
-        attrs = {name: call.attrs[name] for name in ("out_dtype", "transpose_a")}
-        product: Any = _relay.op.nn.batch_matmul(made.args[0], _relay.op.transpose(made.args[1], axes), transpose_b=True, **attrs)
+        types: list[Any] = [arg.checked_type for arg in call.args]
+        ranks = [len(type.shape) for type in types]
+        dense = call.op == op.get("nn.matmul")
+        if dense and (call.attrs["transpose_a"] or ranks != [2, 2]):
+            return made
+        transposed = self.transposed(made.args[1], ranks[1])
+        attrs: Any = {"out_dtype": call.attrs["out_dtype"] or None}
+        if dense:
+            product: Any = _relay.op.nn.dense(made.args[0], transposed, **attrs)
+        else:
+            product = _relay.op.nn.batch_matmul(made.args[0], transposed, transpose_a=call.attrs["transpose_a"], transpose_b=True, **attrs)
         return Call(product.op, product.args, product.attrs, span=call.span)
+
+    def transposed(self, operand: Expr, rank: int) -> Expr:
+        axes = [*range(rank - 2), rank - 1, rank - 2]
+        if not isinstance(operand, Constant):
+            made: Expr = _relay.op.transpose(operand, axes)
+            return made
+        data = operand.data.numpy()
+        if data.ctypes.data not in self.constants:
+            self.constants[data.ctypes.data] = _relay.const(NDArray(np.ascontiguousarray(data.transpose(axes))))
+        return self.constants[data.ctypes.data]
 
 
 def _named(model: Any, folder: str) -> Any:
