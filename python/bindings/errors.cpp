@@ -210,13 +210,14 @@ void bind_errors(nb::module_& m) {
   nb::class_<DiagnosticNote>(m, "Note", "A further remark of a diagnostic.")
       .def(
           "__init__",
-          [](DiagnosticNote* place, std::string message, Span span, const std::string& kind) {
+          [](DiagnosticNote* place, std::string message, std::optional<Span> span,
+             const std::string& kind) {
             bool is_help = is_first(kind, "kind", "help", "note");
             new (place)
                 DiagnosticNote{is_help ? DiagnosticNote::Kind::kHelp : DiagnosticNote::Kind::kNote,
-                               std::move(message), span};
+                               std::move(message), span.value_or(Span())};
           },
-          nb::arg("message"), nb::arg("span") = Span(), nb::arg("kind") = "note")
+          nb::arg("message"), nb::arg("span") = nb::none(), nb::arg("kind") = "note")
       .def_prop_ro("kind",
                    [](const DiagnosticNote& self) {
                      return self.kind == DiagnosticNote::Kind::kHelp ? "help" : "note";
@@ -227,12 +228,13 @@ void bind_errors(nb::module_& m) {
   nb::class_<Diagnostic>(m, "Diagnostic", "One error or warning.")
       .def(
           "__init__",
-          [](nb::pointer_and_handle<Diagnostic> place, std::string message, Span span,
-             const std::string& severity, nb::handle notes) {
-            new (place.p) Diagnostic(diagnostic_of(std::move(message), span, severity, notes));
+          [](nb::pointer_and_handle<Diagnostic> place, std::string message,
+             std::optional<Span> span, const std::string& severity, nb::handle notes) {
+            new (place.p) Diagnostic(
+                diagnostic_of(std::move(message), span.value_or(Span()), severity, notes));
             keep_sources(place.h, *place.p);
           },
-          nb::arg("message"), nb::arg("span") = Span(), nb::arg("severity") = "error",
+          nb::arg("message"), nb::arg("span") = nb::none(), nb::arg("severity") = "error",
           nb::arg("notes") = nb::tuple(),
           "`severity` is \"error\" or \"warning\"; a note is a `Note` or a text. A pass reports "
           "one "

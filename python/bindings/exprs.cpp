@@ -172,17 +172,18 @@ void bind_exprs(nb::module_& m) {
       });
 
   nb::class_<Var, Expr>(m, "Var", "A local variable; identity is the object.")
-      .def(nb::new_([](Name name_hint, Optional annotation, Span span) {
-             return make_var(name_hint, given(annotation), span);
+      .def(nb::new_([](Name name_hint, Optional annotation, std::optional<Span> span) {
+             return make_var(name_hint, given(annotation), span.value_or(Span()));
            }),
-           nb::arg("name_hint"), nb::arg("type_annotation") = nb::none(), nb::arg("span") = Span())
+           nb::arg("name_hint"), nb::arg("type_annotation") = nb::none(),
+           nb::arg("span") = nb::none())
       .def_prop_ro("name_hint", &Var::name)
       .def_prop_ro("type_annotation", &Var::annotation);
   nb::class_<GlobalVar, Expr>(m, "GlobalVar", "A reference to a global function, by name.")
-      .def(nb::new_([](Name name_hint, nb::handle, Span span) {
-             return make_global_var(name_hint, span);
+      .def(nb::new_([](Name name_hint, nb::handle, std::optional<Span> span) {
+             return make_global_var(name_hint, span.value_or(Span()));
            }),
-           nb::arg("name_hint"), nb::arg("type_annot") = nb::none(), nb::arg("span") = Span(),
+           nb::arg("name_hint"), nb::arg("type_annot") = nb::none(), nb::arg("span") = nb::none(),
            "By name; the type is that of the function in its module.")
       .def_prop_ro("name_hint", &GlobalVar::name)
       .def(
@@ -195,20 +196,21 @@ void bind_exprs(nb::module_& m) {
           nb::arg("other").none())
       .def("__hash__", [](const GlobalVar& self) { return self.name().hash(); });
   nb::class_<Constant, Expr>(m, "Constant", "A tensor value.")
-      .def(nb::new_([](nb::handle data, Span span) {
+      .def(nb::new_([](nb::handle data, std::optional<Span> span) {
              try {
-               return make_constant(array_of(data), span);
+               return make_constant(array_of(data), span.value_or(Span()));
              } catch (const Refusal& refusal) {
                refusal.raise();
              }
            }),
-           nb::arg("data"), nb::arg("span") = Span(),
+           nb::arg("data"), nb::arg("span") = nb::none(),
            "From a tensor, an array of NumPy or of anyone who speaks DLPack, or numbers.")
       .def_prop_ro("data", &Constant::data);
   nb::class_<Literal, Expr>(m, "Literal", "A number whose dtype its context decides.")
-      .def(nb::new_(
-               [](nb::handle value, Span span) { return make_literal(literal_of(value), span); }),
-           nb::arg("value"), nb::arg("span") = Span())
+      .def(nb::new_([](nb::handle value, std::optional<Span> span) {
+             return make_literal(literal_of(value), span.value_or(Span()));
+           }),
+           nb::arg("value"), nb::arg("span") = nb::none())
       .def_prop_ro("value", [](const Literal& self) -> nb::object {
         const LiteralValue& value = self.value();
         if (value.is_float) return nb::float_(value.negative ? -value.number : value.number);
@@ -216,10 +218,10 @@ void bind_exprs(nb::module_& m) {
         return value.negative ? nb::object(-number) : number;
       });
   nb::class_<Tuple, Expr>(m, "Tuple", "A tuple of expressions.")
-      .def(nb::new_([](const Exprs& fields, Span span) {
-             return make_tuple(exprs_of(fields, "Tuple", "fields"), span);
+      .def(nb::new_([](const Exprs& fields, std::optional<Span> span) {
+             return make_tuple(exprs_of(fields, "Tuple", "fields"), span.value_or(Span()));
            }),
-           nb::arg("fields"), nb::arg("span") = Span())
+           nb::arg("fields"), nb::arg("span") = nb::none())
       .def_prop_ro("fields", [](const Tuple& self) { return list(self.fields()); })
       .def("__len__", [](const Tuple& self) { return self.fields().size(); })
       .def("__getitem__", [](const Tuple& self, int64_t index) {
@@ -228,24 +230,26 @@ void bind_exprs(nb::module_& m) {
         return self.fields()[static_cast<size_t>(index < 0 ? index + size : index)];
       });
   nb::class_<TupleGetItem, Expr>(m, "TupleGetItem", "Projection out of a tuple.")
-      .def(nb::new_([](ExprRef tuple_value, int64_t index, Span span) {
-             return make_projection(std::move(tuple_value), projection_index(index), span);
+      .def(nb::new_([](ExprRef tuple_value, int64_t index, std::optional<Span> span) {
+             return make_projection(std::move(tuple_value), projection_index(index),
+                                    span.value_or(Span()));
            }),
-           nb::arg("tuple_value"), nb::arg("index"), nb::arg("span") = Span())
+           nb::arg("tuple_value"), nb::arg("index"), nb::arg("span") = nb::none())
       .def_prop_ro("tuple_value", [](const TupleGetItem& self) { return self.tuple(); })
       .def_prop_ro("index", [](const TupleGetItem& self) { return self.index(); });
   nb::class_<Call, Expr>(m, "Call", "A call of an operator, constructor, global or closure.")
       .def(nb::new_([](ExprRef op, const Exprs& args, nb::handle attrs,
-                       std::optional<std::vector<TypeRef>> type_args, Span span) {
+                       std::optional<std::vector<TypeRef>> type_args, std::optional<Span> span) {
              AttrsRef made = call_attrs(*op, attrs);
              // Operators have no type parameters; scripts of TVM hand on the types of their
              // arguments.
              const bool generic = type_args && !op->is<Op>();
              return make_call(std::move(op), exprs_of(args, "Call", "args"), std::move(made),
-                              generic ? std::move(*type_args) : std::vector<TypeRef>(), span);
+                              generic ? std::move(*type_args) : std::vector<TypeRef>(),
+                              span.value_or(Span()));
            }),
            nb::arg("op"), nb::arg("args"), nb::arg("attrs") = nb::none(),
-           nb::arg("type_args") = nb::none(), nb::arg("span") = Span())
+           nb::arg("type_args") = nb::none(), nb::arg("span") = nb::none())
       .def_prop_ro("op", [](const Call& self) { return self.callee(); })
       .def_prop_ro("args", [](const Call& self) { return list(self.args()); })
       .def_prop_ro("attrs", &Call::attrs)
@@ -253,14 +257,15 @@ void bind_exprs(nb::module_& m) {
   nb::class_<Function, Expr>(m, "Function", "A function literal.")
       .def(nb::new_([](std::vector<VarRef> params, ExprRef body, Optional ret_type,
                        std::optional<std::vector<TypeVarRef>> type_params, nb::handle attrs,
-                       Span span, std::vector<RelationTypeRef> type_constraints) {
+                       std::optional<Span> span, std::vector<RelationTypeRef> type_constraints) {
              return make_function(std::move(params), std::move(body), given(ret_type),
                                   type_params ? std::move(*type_params) : std::vector<TypeVarRef>(),
-                                  std::move(type_constraints), attrs_of(attrs), span);
+                                  std::move(type_constraints), attrs_of(attrs),
+                                  span.value_or(Span()));
            }),
            nb::arg("params"), nb::arg("body"), nb::arg("ret_type") = nb::none(),
            nb::arg("type_params") = nb::none(), nb::arg("attrs") = nb::none(),
-           nb::arg("span") = Span(), nb::arg("type_constraints") = nb::list())
+           nb::arg("span") = nb::none(), nb::arg("type_constraints") = nb::list())
       .def_prop_ro("type_constraints",
                    [](const Function& self) { return list(self.constraints()); })
       .def_prop_ro("params", [](const Function& self) { return list(self.params()); })
@@ -280,19 +285,22 @@ void bind_exprs(nb::module_& m) {
           "type parameters, relations, attributes and span stay; the same function if nothing "
           "changes.");
   nb::class_<Let, Expr>(m, "Let", "Binds a variable to a value in a body.")
-      .def(nb::new_([](VarRef variable, ExprRef value, ExprRef body, Span span) {
-             return make_let(std::move(variable), std::move(value), std::move(body), span);
+      .def(nb::new_([](VarRef variable, ExprRef value, ExprRef body, std::optional<Span> span) {
+             return make_let(std::move(variable), std::move(value), std::move(body),
+                             span.value_or(Span()));
            }),
-           nb::arg("variable"), nb::arg("value"), nb::arg("body"), nb::arg("span") = Span())
+           nb::arg("variable"), nb::arg("value"), nb::arg("body"), nb::arg("span") = nb::none())
       .def_prop_ro("var", &Let::var)
       .def_prop_ro("value", [](const Let& self) { return self.value(); })
       .def_prop_ro("body", [](const Let& self) { return self.body(); });
   nb::class_<If, Expr>(m, "If", "A choice on a rank-0 bool.")
-      .def(nb::new_([](ExprRef cond, ExprRef true_branch, ExprRef false_branch, Span span) {
-             return make_if(std::move(cond), std::move(true_branch), std::move(false_branch), span);
+      .def(nb::new_([](ExprRef cond, ExprRef true_branch, ExprRef false_branch,
+                       std::optional<Span> span) {
+             return make_if(std::move(cond), std::move(true_branch), std::move(false_branch),
+                            span.value_or(Span()));
            }),
            nb::arg("cond"), nb::arg("true_branch"), nb::arg("false_branch"),
-           nb::arg("span") = Span())
+           nb::arg("span") = nb::none())
       .def_prop_ro("cond", [](const If& self) { return self.condition(); })
       .def_prop_ro("true_branch", [](const If& self) { return self.then_branch(); })
       .def_prop_ro("false_branch", [](const If& self) { return self.else_branch(); });
@@ -307,17 +315,19 @@ void bind_exprs(nb::module_& m) {
       .def_ro("rhs", &Clause::rhs);
   nb::class_<Match, Expr>(m, "Match",
                           "Deconstruction of a data value by the first clause that fits.")
-      .def(nb::new_([](ExprRef data, const std::vector<Clause>& clauses, bool complete, Span span) {
+      .def(nb::new_([](ExprRef data, const std::vector<Clause>& clauses, bool complete,
+                       std::optional<Span> span) {
              std::vector<PatternRef> patterns;
              std::vector<ExprRef> bodies;
              for (const Clause& clause : clauses) {
                patterns.push_back(clause.lhs);
                bodies.push_back(clause.rhs);
              }
-             return make_match(std::move(data), std::move(patterns), bodies, complete, span);
+             return make_match(std::move(data), std::move(patterns), bodies, complete,
+                               span.value_or(Span()));
            }),
            nb::arg("data"), nb::arg("clauses"), nb::arg("complete") = true,
-           nb::arg("span") = Span())
+           nb::arg("span") = nb::none())
       .def_prop_ro("data", [](const Match& self) { return self.data(); })
       .def_prop_ro("clauses",
                    [](const Match& self) {
@@ -329,12 +339,12 @@ void bind_exprs(nb::module_& m) {
       .def_prop_ro("complete", [](const Match& self) { return self.complete(); });
   nb::class_<Constructor, Expr>(m, "Constructor", "A constructor of a data type.")
       .def(nb::new_([](Name name_hint, std::vector<TypeRef> inputs, GlobalTypeVarRef belong_to,
-                       std::optional<uint32_t> tag, Span span) {
+                       std::optional<uint32_t> tag, std::optional<Span> span) {
              return make_constructor(name_hint, belong_to, tag.value_or(kUnnumbered),
-                                     std::move(inputs), span);
+                                     std::move(inputs), span.value_or(Span()));
            }),
            nb::arg("name_hint"), nb::arg("inputs"), nb::arg("belong_to"),
-           nb::arg("tag") = nb::none(), nb::arg("span") = Span())
+           nb::arg("tag") = nb::none(), nb::arg("span") = nb::none())
       .def_prop_ro("name_hint", &Constructor::name)
       .def_prop_ro("inputs", [](const Constructor& self) { return list(self.inputs()); })
       .def_prop_ro("belong_to", &Constructor::type_name)
@@ -346,19 +356,22 @@ void bind_exprs(nb::module_& m) {
           },
           "Its place among the constructors of its data type; None before that is made.");
   nb::class_<RefCreate, Expr>(m, "RefCreate", "A new mutable cell.")
-      .def(nb::new_(
-               [](ExprRef value, Span span) { return make_ref_create(std::move(value), span); }),
-           nb::arg("value"), nb::arg("span") = Span())
+      .def(nb::new_([](ExprRef value, std::optional<Span> span) {
+             return make_ref_create(std::move(value), span.value_or(Span()));
+           }),
+           nb::arg("value"), nb::arg("span") = nb::none())
       .def_prop_ro("value", [](const RefCreate& self) { return self.value(); });
   nb::class_<RefRead, Expr>(m, "RefRead", "The content of a cell.")
-      .def(nb::new_([](ExprRef ref, Span span) { return make_ref_read(std::move(ref), span); }),
-           nb::arg("ref"), nb::arg("span") = Span())
+      .def(nb::new_([](ExprRef ref, std::optional<Span> span) {
+             return make_ref_read(std::move(ref), span.value_or(Span()));
+           }),
+           nb::arg("ref"), nb::arg("span") = nb::none())
       .def_prop_ro("ref", [](const RefRead& self) { return self.ref(); });
   nb::class_<RefWrite, Expr>(m, "RefWrite", "Replaces the content of a cell; gives ().")
-      .def(nb::new_([](ExprRef ref, ExprRef value, Span span) {
-             return make_ref_write(std::move(ref), std::move(value), span);
+      .def(nb::new_([](ExprRef ref, ExprRef value, std::optional<Span> span) {
+             return make_ref_write(std::move(ref), std::move(value), span.value_or(Span()));
            }),
-           nb::arg("ref"), nb::arg("value"), nb::arg("span") = Span())
+           nb::arg("ref"), nb::arg("value"), nb::arg("span") = nb::none())
       .def_prop_ro("ref", [](const RefWrite& self) { return self.ref(); })
       .def_prop_ro("value", [](const RefWrite& self) { return self.value(); });
   nb::class_<Op, Expr>(m, "Op", "A primitive operator; one object for each.")

@@ -200,12 +200,13 @@ void bind_types(nb::module_& m) {
       .def_prop_ro("args", [](const TypeCall& self) { return list(self.args()); });
   nb::class_<TypeData, Type>(m, "TypeData", "The definition of a data type, or of an opaque one.")
       .def(nb::new_([](GlobalTypeVarRef header, std::vector<TypeVarRef> type_vars,
-                       std::vector<ConstructorRef> constructors, bool is_extern, Span span) {
+                       std::vector<ConstructorRef> constructors, bool is_extern,
+                       std::optional<Span> span) {
              return TypeData::make(header, std::move(type_vars), std::move(constructors), is_extern,
-                                   span);
+                                   span.value_or(Span()));
            }),
            nb::arg("header"), nb::arg("type_vars"), nb::arg("constructors"),
-           nb::arg("is_extern") = false, nb::arg("span") = Span())
+           nb::arg("is_extern") = false, nb::arg("span") = nb::none())
       .def_prop_ro("header", [](const TypeData& self) { return self.name(); })
       .def_prop_ro("type_vars", [](const TypeData& self) { return list(self.type_vars()); })
       .def_prop_ro("constructors", [](const TypeData& self) { return list(self.constructors()); })

@@ -46,10 +46,11 @@ ExprRef known_extents(const Call& call) {
     const Value value = apply_op(op, call.attrs(), zeros, call.span());
     if (!value.is_tensor()) return {};
     // Extents may follow from elements though no element does.
-    const bool same = std::equal(value.array().shape().begin(), value.array().shape().end(),
-                                 result->dims().begin(), result->dims().end(),
-                                 [](int64_t extent, Dim dim) { return dim.is_int(extent); });
-    return same ? make_constant(value.array(), call.span()) : ExprRef();
+    const NDArray made = value.array();
+    const bool same = std::ranges::equal(made.shape(), result->dims(), [](int64_t extent, Dim dim) {
+      return dim.is_int(extent);
+    });
+    return same ? make_constant(made, call.span()) : ExprRef();
   } catch (const Error&) {
     return {};
   }

@@ -324,3 +324,13 @@ def test_text_with_comments_of_nodes():
     # With the package tvm loaded, by another test, the version stands before it.
     assert text.removeprefix('#[version = "0.0.5"]\n') == "free_var %x: Tensor[(2), float32];\nnn.relu(%x) /* call * / */"
     assert relay.structural_equal(relay.parse_expr(text), relay.nn.relu(x), True)
+
+
+def test_a_span_of_none_is_no_place():
+    x = relay.Var("x", relay.TensorType((2,)), span=None)
+    call = relay.Call(relay.op.get("exp"), [x], None, None, None)
+    nodes = [call, relay.Tuple([x], None), relay.Let(x, call, x, span=None), relay.If(x, x, x, span=None), relay.Function([x], x, span=None)]
+    nodes += [relay.TupleGetItem(x, 0, span=None), relay.RefCreate(x, None), relay.Constant(relay.NDArray(np.ones(2)), None), relay.GlobalVar("g", span=None)]
+    assert all(not node.span.known if hasattr(node.span, "known") else node.span == relay.Span() for node in nodes)
+    with pytest.raises(TypeError):
+        relay.Tuple([x], span=3)

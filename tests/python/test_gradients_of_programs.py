@@ -288,3 +288,12 @@ def test_an_entry_that_a_module_does_not_have_names_those_it_has():
             call("stp")
         with pytest.raises(relay.RelayError, match="there is no function @q; the module has @loss, @step"):
             call("q")
+
+
+def test_extents_from_elements_of_an_integer_input() -> None:
+    # The derivative of a reshape reads no element of its shape; the shape decides all the same.
+    mod = relay.parse("def @main(%x: Tensor[(2, 3, 4), float32], %y: Tensor[(8, 3), float32]) { dyn.reshape(%x, shape_of(%y)) }")
+    gradient = relay.IRModule.from_expr(relay.transform.gradient(relay.transform.InferType()(mod)["main"]))
+    x, y = np.ones((2, 3, 4), "float32"), np.zeros((8, 3), "float32")
+    for value, gradients in (relay.evaluate(gradient, x, y), relay.compile(gradient).run([x, y])):
+        assert value.shape == (8, 3) and gradients[0].shape == (2, 3, 4) and np.all(np.asarray(gradients[0]) == 1)

@@ -106,8 +106,11 @@ bool has_known_extents(const TypeRef& type) {
 ExprRef zeros_in_place_of(const ExprRef& arg, const TypeRef& type) {
   const auto* tuple = type->as<TupleType>();
   if (tuple == nullptr) {
-    // A parameter or constant is there anyway.
-    const bool there = arg->is<Var>() || arg->is<Constant>();
+    // A parameter or constant is there anyway. Integers may be extents, which the call reads though
+    // its derivative does not.
+    const auto* tensor = type->as<TensorType>();
+    const bool integers = tensor != nullptr && tensor->has_dtype() && tensor->dtype().is_integer();
+    const bool there = arg->is<Var>() || arg->is<Constant>() || integers;
     return there ? arg : zeros_of(type.get(), arg);
   }
   std::vector<ExprRef> fields;
