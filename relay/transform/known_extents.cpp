@@ -47,9 +47,8 @@ ExprRef known_extents(const Call& call) {
     if (!value.is_tensor()) return {};
     // Extents may follow from elements though no element does.
     const NDArray made = value.array();
-    const bool same = std::ranges::equal(made.shape(), result->dims(), [](int64_t extent, Dim dim) {
-      return dim.is_int(extent);
-    });
+    const bool same = std::ranges::equal(
+        made.shape(), result->dims(), [](int64_t extent, Dim dim) { return dim.is_int(extent); });
     return same ? make_constant(made, call.span()) : ExprRef();
   } catch (const Error&) {
     return {};
