@@ -157,7 +157,7 @@ FUNCTIONS = {
     "mul_scalar": lambda self, x: self.ff.mul_scalar(x, -1.5), "relu": lambda self, x: F.relu(x), "mean": lambda self, x: x.mean((2, 3)),
     "average": lambda self, x: F.avg_pool2d(x, 2), "greatest": lambda self, x: F.max_pool2d(x, 2, 2, 0), "tanh": lambda self, x: torch.tanh(x),
     "moved": lambda self, x: torch.chunk(x.permute(0, 2, 3, 1).reshape(2, -1, 4)[:, 1:], 2, 2)[1].contiguous(), "clamp": lambda self, x: x.clamp(-0.5, 0.25),
-    "stacked": lambda self, x: torch.stack([x, x]),
+    "enlarged": lambda self, x: F.interpolate(x, scale_factor=2.0, mode="bilinear", align_corners=False), "stacked": lambda self, x: torch.stack([x, x]),
     "sizes": lambda self, x: x.view(x.size(0), x.shape[1] * x.dim(), -1), "hard": lambda self, x: F.hardsigmoid(x),
 }  # fmt: skip
 

@@ -268,7 +268,9 @@ def _example(node: Any, args: list[Any]) -> list[Any]:
     namespace, _, name = node.kind().partition("::")
     schema = torch._C.parse_schema(node.schema())
     overload = getattr(getattr(getattr(torch.ops, namespace), name), schema.overload_name or "default")
-    with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+    # Nothing of an export around it looks on, nor takes the operator apart.
+    modes = torch.utils._python_dispatch._disable_current_modes()
+    with modes, torch._C.DisableTorchFunction(), torch._C._DisablePythonDispatcher(), torch.no_grad():
         given = pytree.tree_map(sample, args, is_leaf=lambda item: isinstance(item, Quantized))
         plain = [arg for arg, argument in zip(given, schema.arguments) if not argument.kwarg_only]
         named = {argument.name: arg for arg, argument in zip(given, schema.arguments) if argument.kwarg_only}
