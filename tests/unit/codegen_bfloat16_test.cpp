@@ -104,6 +104,23 @@ TEST(BFloat16Pairs, Convolutions) {
   check(conv({1, 16, 2, 3}, {70, 16, 2, 2}));
 }
 
+// A few columns more than whole vectors are vectors along k, in pairs too. The number of steps is
+// odd, and weights are read where they are.
+TEST(BFloat16Pairs, ColumnsLeftOver) {
+  for (const auto& [height, width] : {std::pair(7, 7), std::pair(5, 10)}) {
+    SCOPED_TRACE(std::to_string(height) + " x " + std::to_string(width));
+    const te::Computation c = conv({2, 17, height, width}, {200, 17, 3, 3},
+                                   [](Conv2DAttrs& attrs) { attrs.padding = {1}; });
+    for (const codegen::Target& target : targets()) {
+      const lower::ContractionPlan plan = plan_on(target, c);
+      // Elsewhere rows are widened on the way.
+      const bool pairs = target.processor.bfloat16_pairs && !plan.matrix;
+      EXPECT_EQ(plan.tail, pairs ? height * width % plan.lanes : 0) << target.name();
+    }
+    check(c);
+  }
+}
+
 // Any number of rows, few of them along k and many in tiles.
 TEST(BFloat16Pairs, OpenRows) {
   const TypeVarRef symbol = TypeVar::make("n", Kind::kShapeVar);
