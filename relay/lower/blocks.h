@@ -54,6 +54,7 @@ struct OneBlock {
   std::vector<Blocks::Counter> counters;
   /// Of the block in the result, by its axes; empty if nests store each element at its place there.
   std::vector<Dim> begin;
+  Dim taken = 1;  // 1 in runs that have blocks, 0 in others, which want no scratch for them
 };
 OneBlock one_block(const te::Computation& computation, const BlockChain& chain);
 

@@ -30,6 +30,11 @@ class Joiner {
       joined_.kernel->products_in_loops += kernel.products_in_loops;
     }
     blocks_.counters = block_.counters;
+    for (Buffer& buffer : blocks_.buffers) {
+      // Of the first extent alone: no stride changes.
+      if (buffer.role == Buffer::Role::kScratch && buffer.same < 0 && !buffer.dims.empty())
+        buffer.dims[0] = buffer.dims[0] * block_.taken;
+    }
     for (Part& part : blocks_.parts)
       std::visit([&](auto& body) { body.buffers = blocks_.buffers; }, part);
     for (const Blocks::Counter& counter : block_.counters) {

@@ -292,12 +292,25 @@ class Lowering {
   std::optional<DraftKernel> block_;  // and the kernel
 };
 
+/// True if no other stage runs together with those of a sum.
+bool runs_alone(const Computation& c, const TiledSum& sum) {
+  for (const RowGroup& group : find_groups(c)) {
+    for (const Member& member : group.members) {
+      const size_t s = member.stage;
+      const bool inside = s == sum.data || s == sum.products || s == sum.results;
+      if (inside && group.members.size() != 1) return false;
+    }
+  }
+  return true;
+}
+
 /// The sums that are computed in one of two ways. Those that cannot be become plain sums.
 std::vector<SumInTiles> sums_in_tiles(Computation& c, const std::string& name,
                                       const LowerOptions& options) {
   std::vector<SumInTiles> result;
   for (const TiledSum& sum : find_tiled_sums(c)) {
-    std::optional<BothWays> kernels = lower_both_ways(c, sum, name, options);
+    std::optional<BothWays> kernels;
+    if (runs_alone(c, sum)) kernels = lower_both_ways(c, sum, name, options);
     if (!kernels && sum.choice == nullptr) continue;
     if (!kernels) {
       c = prepare(without_tiles(c, sum));

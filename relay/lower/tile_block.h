@@ -18,6 +18,7 @@ const te::Map* one_value_map(const te::Computation& computation, size_t stage);
 struct TileBlock {
   std::vector<DraftKernel> parts;  // tensors of `data` and `products` are those of one block
   std::vector<Blocks::Counter> counters;
+  Dim taken = 1;    // 1 in runs that have such blocks, 0 in others
   size_t down = 0;  // dimension of the results that goes down planes
 };
 

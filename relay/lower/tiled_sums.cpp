@@ -33,7 +33,7 @@ std::vector<size_t> stages_read(const ScalarRef& value) {
   return stages;
 }
 
-/// The extent of a condition "extent > 0".
+/// 1 where a condition "extent > 0" is true, 0 elsewhere.
 std::optional<Dim> asked_of_run(const ScalarNode& condition) {
   if (condition.kind != ScalarKind::kBinary || condition.binary != te::BinaryOp::kGt)
     return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Dim> asked_of_run(const ScalarNode& condition) {
   if (!least.is_constant() || !least.constant.is_int(0) || !extent.is_constant() ||
       !extent.constant.is_term())
     return std::nullopt;
-  return extent.constant;
+  return min(Dim(1), max(Dim(0), extent.constant));
 }
 
 void add_symbols(Dim dim, std::vector<Dim>& symbols) {
@@ -112,6 +112,7 @@ std::optional<DraftKernel> join_kernels(const Computation& c, const TiledSum& su
   }
   OneBlock block;
   block.counters = std::move(tiles.counters);
+  block.taken = tiles.taken;
   std::optional<JoinedBlock> joined =
       join_block(lowered, block, c.info(tensor_of(sum.results)), name);
   if (!joined) return std::nullopt;
@@ -133,15 +134,15 @@ ScalarRef with_arm(const ScalarRef& value, const TiledSum& sum, size_t arm) {
 }
 
 int64_t tiles_in_block(int64_t points, int64_t channels, const Processor& processor) {
-  constexpr int64_t kMost = 96;             // more read the weights no more seldom than it matters
-  constexpr int64_t kMostBytes = 64 << 20;  // of scratch
+  constexpr int64_t kMost = 96;            // more read the weights no more seldom than it matters
+  constexpr int64_t kMostBytes = 4 << 20;  // of a worker's scratch: 64 MiB for 16 workers
   const int64_t lanes = processor.lanes(sizeof(float));
   // As wide as a panel of the products.
   const int64_t panel = lanes * (processor.vector_bytes == 64 ? 3 : 2);
   const int64_t bytes = points * channels * static_cast<int64_t>(sizeof(float));
   const int64_t near = processor.second_bytes / 2 / std::max<int64_t>(bytes * panel, 1);
   const int64_t tiles = panel * std::clamp<int64_t>(near, 1, std::max<int64_t>(kMost / panel, 1));
-  return bytes * tiles > kMostBytes ? 0 : tiles;
+  return std::min(tiles, kMostBytes / bytes / lanes * lanes);
 }
 
 bool may_be_whole(double bytes, bool open_images) {

@@ -10,7 +10,8 @@
 namespace relay::lower {
 
 /// How many tiles a block has, at most: whole vectors. 0 if tensors between the stages of a block
-/// would take too much scratch. `points`: of a tile; `channels`: of the data and the results.
+/// of one vector would take too much scratch. `points`: of a tile; `channels`: of the data and the
+/// results.
 int64_t tiles_in_block(int64_t points, int64_t channels, const Processor& processor);
 
 /// True if tensors of so many bytes between the stages may be whole in memory; of one image if a

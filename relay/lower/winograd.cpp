@@ -25,6 +25,10 @@ using Scalars = Filtering::Scalars;
 
 // ---- What it costs ------------------------------------------------------------------------------
 
+constexpr double kClearly = 0.85;  // of the plain sum's cost
+// A transform of a tile does few operations for each element that it moves.
+constexpr double kTransform = 20;
+
 Dim tile_count(const Convolution& conv, int64_t tile, size_t dim) {
   return ceil_div(conv.axes[dim].extent, tile);
 }
@@ -76,8 +80,6 @@ double direct_cost(const Convolution& conv, const Processor& processor) {
 
 std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
                            const Processor& processor) {
-  // A transform of a tile does few operations for each element that it moves.
-  constexpr double kTransform = 20;
   const auto channels = static_cast<double>(conv.channel.extent.as_int());
   const auto out_channels = static_cast<double>(conv.extent(conv.out_channel));
   const double groups =
@@ -107,7 +109,6 @@ std::optional<double> cost(const Convolution& conv, const Filtering& filtering,
 
 /// The cheapest way; null if none is clearly cheaper than the plain sums.
 const Filtering* cheapest(const Convolution& conv, const Processor& processor) {
-  constexpr double kClearly = 0.85;
   const Filtering* best = nullptr;
   double least = kClearly * direct_cost(conv, processor);
   for (const Filtering* filtering : all_filterings()) {
@@ -123,6 +124,19 @@ const Filtering* cheapest(const Convolution& conv, const Processor& processor) {
 // Where a run decides how large planes are, it also decides if tiles pay. Costs are in units of an
 // operation for each pair of channels, 1/64.
 
+/// True if a program may keep both forms of the weights. Networks have most of their weights in the
+/// convolutions of many channels, whose planes are small, so they gain least.
+bool may_keep_both(const Convolution& conv, const Filtering& filtering) {
+  constexpr double kMost = 12 << 20;
+  const auto window = static_cast<double>(conv.taps * conv.taps);
+  const auto points = static_cast<double>(filtering.points() * filtering.points());
+  const double bytes = window * static_cast<double>(conv.weights->dtype.size()) +
+                       points * static_cast<double>(sizeof(float));
+  return bytes * static_cast<double>(conv.channel.extent.as_int()) *
+             static_cast<double>(conv.extent(conv.out_channel)) <=
+         kMost;
+}
+
 struct OpenCosts {
   int64_t of_pixel = 0, of_sum = 0;                  // of the plain sum; once
   int64_t of_column = 0, of_tile = 0, of_block = 0;  // of tiles: products, transforms, weights
@@ -137,6 +151,10 @@ struct OpenCosts {
 
   /// 1 where so many tiles cost less than so many pixels of the plain sum, else 0.
   Dim pays(Dim tiles, Dim pixels) const {
+    // Planes of no images may have more pixels than costs can count.
+    constexpr int64_t kMost = int64_t{1} << 32;
+    tiles = min(tiles, kMost);
+    pixels = min(pixels, kMost);
     const Dim in_tiles = ceil_div(tiles, lanes) * Dim(lanes * of_column) + tiles * Dim(of_tile) +
                          ceil_div(tiles, block) * Dim(of_block);
     return min(Dim(1), floor_div(pixels * Dim(of_pixel) + Dim(of_sum), max(Dim(1), in_tiles)));
@@ -145,7 +163,8 @@ struct OpenCosts {
 
 std::optional<OpenCosts> open_costs(const Convolution& conv, const Filtering& filtering,
                                     const Processor& processor) {
-  constexpr double kClearly = 0.85, kTransform = 20, kUnit = 64;
+  constexpr double kUnit = 64;
+  if (!may_keep_both(conv, filtering)) return std::nullopt;
   for (size_t d : {conv.down.result, conv.along.result}) {
     const Dim tiles = tile_count(conv, filtering.tile(), d);
     if (tiles.is_int() && tiles.as_int() < 2) return std::nullopt;

@@ -26,11 +26,11 @@ struct Winograd {
 };
 
 /// The first 3×3 or 5×5 convolution (step 1, summed in float32, known channels) of a computation
-/// with weights for which `constant` is true that costs clearly less in tiles, on a target with
-/// vectors of so many bytes; nothing if there is none. If a run measures the plane, the run decides
-/// between tiles and plain sums (tiled_sums.h). Results round differently from those of the plain
-/// sums (docs/numerics.md). `prepared`: the computation itself is ready for
-/// `lower`.
+/// with weights for which `constant` is true that costs clearly less in tiles on the processor;
+/// nothing if there is none. If a run measures the plane, the run decides between tiles and plain
+/// sums (tiled_sums.h): the program keeps both forms of the weights, which are 12 MiB at most.
+/// Results round differently from those of the plain sums (docs/numerics.md). `prepared`: the
+/// computation itself is ready for `lower`.
 std::optional<Winograd> winograd_of(const te::Computation& computation,
                                     const std::function<bool(size_t input)>& constant,
                                     const Processor& processor, bool prepared = false);

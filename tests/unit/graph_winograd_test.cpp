@@ -1,6 +1,7 @@
 // Convolutions in tiles: which are, and that they give what the sums do, but for rounding.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -68,6 +69,11 @@ struct Program {
     return vm::Machine(executable, {threads, nullptr, 0}).run("main", arguments).array();
   }
 };
+
+bool has_blocks(const vm::Executable& executable) {
+  return std::any_of(executable.kernels.begin(), executable.kernels.end(),
+                     [](const auto& kernel) { return kernel.implementation == "blocks"; });
+}
 
 double distance(const NDArray& found, const NDArray& wanted) {
   EXPECT_EQ(found.size(), wanted.size());
@@ -234,6 +240,9 @@ void expect_same_at(const Conv& conv, const std::vector<Shape>& shapes) {
   for (const codegen::Target& target : testing::targets_here()) {
     options.target = target;
     const auto executable = program.compiled(options);
+    if (conv.dtype == kFloat32) {  // on others narrow products may be faster
+      EXPECT_TRUE(has_blocks(*executable));
+    }
     for (size_t k = 0; k < shapes.size(); ++k) {
       SCOPED_TRACE(std::string(target.name()) + " " + tensor(shapes[k]));
       program.arguments = arguments[k];
@@ -261,6 +270,54 @@ TEST(Winograd, OpenPlanes) {
   expect_same_at({sample, {32, 32, 3, 3}, "padding=[2, 0, 1, 2]", "%c", "", "h, w"}, larger);
   expect_same_at({sample, {32, 32, 5, 5}, "padding=[2, 3]", "nn.relu(%c + %b)", "", "h, w"},
                  larger);
+}
+
+// Tiles round differently, so bits tell which way a run took.
+TEST(Winograd, OpenPlanesChooseByExtents) {
+  Program program =
+      Conv{{1, 32, 16, 16}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "", "h, w"}
+          .program();
+  for (const codegen::Target& target : testing::targets_here()) {
+    SCOPED_TRACE(target.name());
+    vm::CompileOptions options;
+    options.target = target;
+    const auto both = program.compiled(options);
+    options.winograd = false;
+    const auto plain = program.compiled(options);
+    EXPECT_TRUE(has_blocks(*both));
+    EXPECT_FALSE(has_blocks(*plain));
+    for (const auto& [size, in_tiles] : {std::pair(2, false), std::pair(66, true)}) {
+      program.arguments = {Value(random_array(Shape{1, 32, size, size}, kFloat32, 1))};
+      for (int threads : {1, 3}) {
+        EXPECT_NE(bit_equal(program.run(both, threads), program.run(plain, threads)), in_tiles)
+            << size;
+      }
+    }
+  }
+}
+
+// With an open plane a program keeps both forms of the weights: not of large ones.
+TEST(Winograd, BothFormsOfWeightsAreBounded) {
+  auto tiles = [](int64_t channels, const char* plane) {
+    Conv conv{{1, channels, 28, 28}, {channels, channels, 3, 3}};
+    conv.plane = plane;
+    return conv.program().tiled();
+  };
+  EXPECT_EQ(tiles(256, "h, w"), std::pair(1, 0));
+  EXPECT_EQ(tiles(320, "h, w"), std::pair(0, 1));  // the smaller of two forms
+  EXPECT_EQ(tiles(384, "h, w"), std::pair(0, 0));
+  EXPECT_EQ(tiles(384, ""), std::pair(1, 0));
+}
+
+// Planes of no images may have more pixels than costs can count.
+TEST(Winograd, LargePlanesOfNoImages) {
+  Program program =
+      Conv{{1, 32, 16, 16}, {32, 32, 3, 3}, "padding=[1, 1]", "nn.relu(%c + %b)", "n", "h, w"}
+          .program();
+  const auto executable = program.compiled();
+  const int64_t side = int64_t{1} << 27;
+  program.arguments = {Value(NDArray::empty({0, 32, side, side}, kFloat32))};
+  EXPECT_EQ(program.run(executable).shape().back(), side);
 }
 
 // What is between the stages of large planes takes more than memory should hold: block by block.
