@@ -17,7 +17,7 @@ import relay as _relay
 from relay.codegen import _leaves
 
 from .module import BenchmarkResult, Module, measure
-from .ndarray import require_cpu
+from .ndarray import OwnArray, from_dlpack, require_cpu
 
 __all__ = ["CSourceModule", "Library", "collected", "create"]
 
@@ -110,6 +110,29 @@ def _described(array: np.ndarray[Any, Any]) -> tuple[_Tensor, Any]:
     return _Tensor(array.ctypes.data, _CPU, 0, array.ndim, code, bits, 1, ctypes.addressof(extents), None, 0), extents
 
 
+def _view(name: str, at: int, given: Any) -> np.ndarray[Any, Any]:
+    """The argument of a call as an array of NumPy, over its memory. Raises TypeError for others, and for elements that C has not."""
+    array = given
+    if not isinstance(given, np.ndarray) and hasattr(given, "__dlpack__"):
+        shared = from_dlpack(given)
+        # Only the memory of arrays that scripts made may be written; that of constants is read-only here.
+        array = shared._memory if isinstance(shared, OwnArray) else shared.numpy()
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"argument {at} of {name} is an array, not {type(given).__name__}")
+    if array.dtype.name != "bfloat16" and array.dtype.kind not in _CODES or not array.dtype.isnative:
+        raise TypeError(f"argument {at} of {name} is an array of {array.dtype.str}, which functions of C source do not take")
+    return array
+
+
+def _is_plain(array: np.ndarray[Any, Any]) -> bool:
+    """True for an array that C code may have as it is: it may be written, and its elements are in order."""
+    return array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
+
+
+def _not_an_output(name: str, at: int) -> ValueError:
+    return ValueError(f"argument {at} of {name} is an output: it has to be C-contiguous, aligned and writable")
+
+
 class Library:
     """A shared library, as the bytes of its file."""
 
@@ -150,7 +173,7 @@ class Library:
 
         def run(*arrays: Any) -> Any:
             made = [np.empty(tuple(int(extent) for extent in result.shape), np.dtype(str(result.dtype))) for result in results]
-            self.call(symbol, [*(np.ascontiguousarray(array) for array in arrays), *made])
+            self.call(symbol, [*(np.asarray(array, order="C") for array in arrays), *made])
             return tuple(made) if isinstance(kind, _relay.TupleType) else made[0]
 
         return run
@@ -207,13 +230,21 @@ class CSourceModule(Module):
         return lambda *arrays: measure(lambda: function(*arrays), number, repeat)
 
     def __getitem__(self, name: str) -> Callable[..., None]:
-        """A function of arrays, inputs and outputs. Raises AttributeError for other names."""
+        """A function of arrays, inputs and outputs. Raises AttributeError for other names. A call raises TypeError for what is no array of numbers, and
+        ValueError for an output that is not C-contiguous or may not be written; inputs that are not, or may not, are copied for the call."""
         if name not in self.func_names:
             raise AttributeError(f"the module has no function {name}; it has {', '.join(self.func_names)}")
 
         def call(*arrays: Any) -> None:
-            views = [np.from_dlpack(array) for array in arrays]
-            self.library().call(name, views)
+            given = [_view(name, at, array) for at, array in enumerate(arrays, 1)]
+            if given and not _is_plain(given[-1]):
+                raise _not_an_output(name, len(given))
+            passed = [array if _is_plain(array) else array.copy(order="C") for array in given]
+            self.library().call(name, passed)
+            # Which arguments are outputs only the code knows, but for the last: those that it wrote.
+            for at, (array, copy) in enumerate(zip(given, passed), 1):
+                if copy is not array and copy.tobytes() != array.tobytes():
+                    raise _not_an_output(name, at)
 
         return call
 

@@ -141,6 +141,52 @@ def test_the_module_itself(tmp_path):
         module.get_function("other")
 
 
+FIRST = """
+#include <tvm/runtime/c_runtime_api.h>
+TVM_EXTERN_C TVM_DLL int %s(TVMValue* args, int* codes, int count, TVMValue* ret, int* ret_code, void* handle) {
+  ((float*)((DLTensor*)args[0].v_handle)->data)[0] = 9;
+  return 0;
+}
+"""
+RANKS = FIRST.replace("args[0].v_handle)->data)[0] = 9", "args[2].v_handle)->data)[0] = 1 + 10 * ((DLTensor*)args[0].v_handle)->ndim")
+
+
+def test_inputs_in_any_order_of_elements():
+    out = np.zeros((3, 2), "float32")
+    module = create(C % "f", "c", ["f"], [])
+    module["f"](X.T, np.broadcast_to(np.float32(1), (3, 2)), out)
+    np.testing.assert_array_equal(out, 2 * X.T + 1)
+    module["f"](relay.const(X).data, X, tvm.nd.empty((2, 3)))
+    with pytest.raises(TypeError, match="argument 2 of f is an array, not list"):
+        module["f"](X, [1.0], out)
+    with pytest.raises(TypeError, match="argument 1 of f is an array of >f4, which functions of C source do not take"):
+        module["f"](X.astype(">f4"), X, out)
+    with pytest.raises(TypeError, match="argument 1 of f is an array of <c8"):
+        module["f"](X.astype("complex64"), X, out)
+
+
+def test_outputs_that_cannot_be_written():
+    module = create(C % "f", "c", ["f"], [])
+    wide, kept = np.zeros((2, 6), "float32"), np.zeros((2, 3), "float32")
+    kept.flags.writeable = False
+    constant = relay.const(np.zeros((2, 3), "float32")).data
+    for output in (wide[:, ::2], kept, constant):
+        with pytest.raises(ValueError, match="argument 3 of f is an output: it has to be C-contiguous, aligned and writable"):
+            module["f"](X, X, output)
+    assert not wide.any() and not kept.any() and not constant.numpy().any()
+    first = create(FIRST % "f", "c", ["f"], [])
+    for output in (wide[:, ::2], kept, constant):
+        with pytest.raises(ValueError, match="argument 1 of f is an output"):
+            first["f"](output, np.zeros(1, "float32"))
+    assert not wide.any() and not kept.any() and not constant.numpy().any()
+
+
+def test_scalars_have_rank_0(generator):
+    generator(lambda function: create(RANKS % symbol_of(function), "c", [symbol_of(function)], []))
+    lib = relay.build(program(()), "llvm")
+    np.testing.assert_allclose(run(lib, np.float32(0), np.float32(0))[0], np.exp(np.float32(0.1)), rtol=1e-6)
+
+
 def refused(generator, code, fmt="c", shape=(2, 3), names=None):
     generator(lambda function: create(code, fmt, [symbol_of(function)] if names is None else names, []))
     with pytest.raises(tvm.TVMError) as error:
