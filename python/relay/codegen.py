@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._checks import require_type
@@ -21,6 +22,26 @@ from .op import registration
 __all__ = ["names", "register", "registered", "unregister"]
 
 _names_in_use: dict[str, object] = {}
+_local = threading.local()
+
+
+class _Outcome(NamedTuple):
+    """What a code generator gave for a function: code is a callable or a `relay.Function`."""
+
+    compiler: str
+    symbol: str
+    code: Any
+
+
+@contextlib.contextmanager
+def _outcomes() -> Iterator[list[_Outcome]]:
+    """What code generators give in this thread meanwhile, in order."""
+    before = getattr(_local, "outcomes", None)
+    _local.outcomes = []
+    try:
+        yield _local.outcomes
+    finally:
+        _local.outcomes = before
 
 
 def register(name: str, generate: Callable[[Function], Any] | None = None, *, replace: bool = False, doc: str | None = None) -> Any:
@@ -55,10 +76,13 @@ def register(name: str, generate: Callable[[Function], Any] | None = None, *, re
 
     def made(func: Function, symbol: str) -> Function:
         code = generate(func)
+        if not isinstance(code, Function) and not callable(code):
+            raise TypeError(f"it gave {type(code).__name__} for @{symbol}: a callable over arrays or a relay.Function is wanted")
+        outcomes: list[_Outcome] | None = getattr(_local, "outcomes", None)
+        if outcomes is not None:
+            outcomes.append(_Outcome(name, symbol, code))
         if isinstance(code, Function):
             return code
-        if not callable(code):
-            raise TypeError(f"it gave {type(code).__name__} for @{symbol}: a callable over arrays or a relay.Function is wanted")
         return _calling(name, symbol, func, code)
 
     _core.register_code_generator(name, text, made, replace)

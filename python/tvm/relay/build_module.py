@@ -18,7 +18,6 @@ from .._ffi.runtime_ctypes import DataType
 from ..ir.diagnostics import rendered
 from ..ir.module import from_expr as module_of
 from ..runtime import c_program
-from ..runtime.c_source import Library, collected
 from ..runtime.module import Module
 from ..runtime.threads import configured
 from ..target import Target
@@ -50,11 +49,20 @@ def kept(value: Any) -> Any:
 def compile_module(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
     """The program of a module, compiled under the current context. Values for names that are no parameters are ignored: scripts pass the
     weights of a network once more after a pass has bound them."""
+    return _compiled(_prepared(mod), target, params, entry)
+
+
+def _prepared(mod: IRModule) -> IRModule:
+    """The module as compilation begins with it."""
     _require_code_generators(mod)
+    with rendered(mod):
+        return settled(_on_integers(mod))
+
+
+def _compiled(mod: IRModule, target: Any, params: Mapping[str, Any] | None, entry: str = "main") -> Executable:
     level = _passes.PassContext.current().opt_level
     names = {param.name_hint for param in mod[entry].params} if entry in mod else set(params or {})
     with rendered(mod):
-        mod = settled(_on_integers(mod))
         return _relay.compile(mod, {name: kept(value) for name, value in (params or {}).items() if name in names}, Target.machine_of(target), min(level, 4), entry,
                               threads=configured())  # fmt: skip
 
@@ -130,13 +138,13 @@ class Weights:
 
     def __init__(self, mod: IRModule, target: Any, params: Mapping[Any, Any], name: str) -> None:
         self._name = name
-        self._mod, self._target, self._context = mod, target, _passes.PassContext.current()
+        self._mod, self._target, self._context = mod, target if target is not None else Target.current(), _passes.PassContext.current()
         self._graph: Graph | None = None
         self.values = {key.name_hint if isinstance(key, _relay.Var) else str(key): _relay.const(value).data for key, value in params.items()}
 
-    def built(self) -> tuple[IRModule, int, Any]:
-        """The module, the level and the target of the build."""
-        return self._mod, self._context.opt_level, self._target
+    def built(self) -> tuple[_passes.PassContext, Any]:
+        """The context and the target of the build."""
+        return self._context, self._target
 
     def given(self) -> dict[str, Any]:
         """The values of parameters that main has."""
@@ -234,8 +242,8 @@ class FactoryModule(Module):
         self.ir_mod = mod
         self.target = target
         self.libmod_name = self.name = name
-        # By the symbols of their functions: what code generators made of C source.
-        self.libraries: dict[str, Library] = {}
+        # What its file has of the code that code generators made, where C source is among it.
+        self.external: c_program.External | None = None
         # Settled as the program was: it is compiled again where a weight is set, and then no context is in force.
         self.weights = Weights(settled(mod), target, params, name)
 
@@ -250,11 +258,12 @@ class FactoryModule(Module):
         return lib
 
     def export_library(self, file_name: Any, *, fcompile: Any = None, addons: Any = None, workspace_dir: Any = None, **kwargs: Any) -> str:
-        """Writes the program as a file that `load_module` takes; without C source, `relay.load` and the command `relay run` take it, too."""
-        if not self.libraries:
+        """Writes the program as a file that `load_module` takes; without C source, `relay.load` and the command `relay run` take it, too.
+        Raises RelayError where code generators gave something that no file can have."""
+        if self.external is None:
             return super().export_library(file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs)
         path: str = os.fspath(file_name)
-        c_program.save(self, path, self.libraries)
+        c_program.save(self, self.external, path)
         return path
 
     def _notes(self) -> dict[str, str]:
@@ -303,7 +312,9 @@ class FactoryModule(Module):
         """What ``lib["remove_params"]()`` gives: the program compiled again with these values as inputs, which a run wants then."""
         assert self.weights is not None
         program = self.weights.program(self.get_params())
-        return type(self)(program, self.ir_mod, self.target, {}, self.name, self.executor, self.runtime)
+        made = type(self)(program, self.ir_mod, self.weights.built()[1], {}, self.name, self.executor, self.runtime)
+        made.external = self.external
+        return made
 
     @property
     def params(self) -> dict[str, Any]:
@@ -362,9 +373,10 @@ def build(
     _require_name(mod_name)
     mod = _module(ir_mod)
     made = AOTExecutorFactoryModule if executor is not None and executor.name == "aot" else GraphExecutorFactoryModule
-    with collected() as libraries:
-        built = made(compile_module(mod, target, params), mod, target, params or {}, mod_name, executor, runtime)
-    built.libraries = libraries
+    with _codegen._outcomes() as outcomes:
+        ready = _prepared(mod)
+        built = made(_compiled(ready, target, params), mod, target, params or {}, mod_name, executor, runtime)
+    built.external = c_program.external(ready, outcomes)
     return built
 
 

@@ -4,12 +4,9 @@ the layout of DLPack, inputs and then outputs.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import math
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,7 @@ from relay.codegen import _leaves
 from .module import BenchmarkResult, Module, measure
 from .ndarray import OwnArray, from_dlpack, require_cpu
 
-__all__ = ["CSourceModule", "Library", "collected", "create"]
+__all__ = ["CSourceModule", "Kernel", "Library", "create", "kernel_of"]
 
 _DLPACK = """#ifndef RELAY_DLPACK_H
 #define RELAY_DLPACK_H
@@ -147,6 +144,10 @@ class Library:
                 file.write(image)
             self._loaded = ctypes.CDLL(os.path.abspath(path))
 
+    def require(self, symbol: str) -> None:
+        """Raises AttributeError if the library has no function of the name."""
+        getattr(self._loaded, symbol)
+
     def call(self, symbol: str, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
         """Calls a function of TVM's interface for compiled functions. Raises RuntimeError where it says that it failed."""
         parts = [_described(array) for array in arrays]
@@ -160,23 +161,27 @@ class Library:
         if failed:
             raise RuntimeError(f"the function {symbol} of C source failed: it gave {failed}")
 
-    def kernel(self, symbol: str, function: Any) -> Callable[..., Any]:
-        """A function of the library in place of a typed one of Relay, over arrays of NumPy. Raises TypeError for results whose extents only a
-        run knows, AttributeError if the library has no such function."""
+
+class Kernel:
+    """A function of a library in the place of a typed one of Relay: called with arrays of NumPy, it gives new ones. Raises TypeError for results whose
+    extents only a run knows, AttributeError if the library has no such function."""
+
+    def __init__(self, library: Library, name: str, function: Any) -> None:
+        self.library, self.name = library, name
         kind = function.checked_type.ret_type
-        results = _leaves(kind)
-        for result in results:
-            np.dtype(str(result.dtype))  # A TypeError for those that NumPy has not.
+        self._is_tuple = isinstance(kind, _relay.TupleType)
+        self._results = []
+        for result in _leaves(kind):
+            dtype = np.dtype(str(result.dtype))  # a TypeError for those that NumPy has not
             if not all(isinstance(extent, int) for extent in result.shape):
-                raise TypeError(f"C source writes into arrays of known extents, and {symbol} gives {result}")
-        getattr(self._loaded, symbol)
+                raise TypeError(f"C source writes into arrays of known extents, and {name} gives {result}")
+            self._results.append((tuple(int(extent) for extent in result.shape), dtype))
+        library.require(name)
 
-        def run(*arrays: Any) -> Any:
-            made = [np.empty(tuple(int(extent) for extent in result.shape), np.dtype(str(result.dtype))) for result in results]
-            self.call(symbol, [*(np.asarray(array, order="C") for array in arrays), *made])
-            return tuple(made) if isinstance(kind, _relay.TupleType) else made[0]
-
-        return run
+    def __call__(self, *arrays: Any) -> Any:
+        made = [np.empty(shape, dtype) for shape, dtype in self._results]
+        self.library.call(self.name, [*(np.asarray(array, order="C") for array in arrays), *made])
+        return tuple(made) if self._is_tuple else made[0]
 
 
 class CSourceModule(Module):
@@ -275,46 +280,7 @@ def create(code: str, fmt: str = "c", func_names: Sequence[str] = (), const_vars
     return CSourceModule(code, fmt, func_names)
 
 
-_local = threading.local()
-
-
-@contextlib.contextmanager
-def collected() -> Iterator[dict[str, Library]]:
-    """Gathers the libraries that code generators make of C source meanwhile, by the symbols of their functions."""
-    before = getattr(_local, "libraries", None)
-    _local.libraries = {}
-    try:
-        yield _local.libraries
-    finally:
-        _local.libraries = before
-
-
-def kernel_of(module: CSourceModule, symbol: str, function: Any) -> Callable[..., Any]:
-    """What a code generator gives for a function: that of its name, else the only one."""
+def kernel_of(module: CSourceModule, symbol: str, function: Any) -> Kernel:
+    """What a code generator gives for a function: that of its name, else the first one."""
     names = module.func_names or [symbol]
-    name = symbol if symbol in names else names[0]
-    library = module.library()
-    found = library.kernel(name, function)
-    libraries: dict[str, Library] | None = getattr(_local, "libraries", None)
-    if libraries is not None and name == symbol:
-        libraries[symbol] = library
-    return found
-
-
-def with_libraries(mod: Any, libraries: Mapping[str, Library]) -> Any:
-    """The module with calls of libraries in place of functions for code generators, by their symbols."""
-    from relay.codegen import _calling
-
-    def replaced(expr: Any) -> Any:
-        if not isinstance(expr, _relay.Function) or expr.attrs is None or "Compiler" not in expr.attrs.keys() or "global_symbol" not in expr.attrs.keys():
-            return None
-        symbol = str(expr.attrs["global_symbol"])
-        if symbol not in libraries:
-            return None
-        return _calling(str(expr.attrs["Compiler"]), symbol, expr, libraries[symbol].kernel(symbol, expr))
-
-    typed = _relay.transform.InferType()(mod)
-    made = typed.copy()
-    for var, function in typed.functions.items():
-        made[var] = _relay.rewrite(function, replaced)
-    return made
+    return Kernel(module.library(), symbol if symbol in names else names[0], function)

@@ -239,6 +239,7 @@ def test_damaged_files(generator, tmp_path):
     fails("version 9 of the format; this is 1", facts_json=parts["facts.json"].replace(b'"format": 1', b'"format": 9'))
     fails("", facts_json=b"[]")
     fails("part_1", facts_json=parts["facts.json"].replace(b"part_0", b"part_1"), program_json=parts["program.json"].replace(b"part_0", b"part_1"))
+    fails("part_0", facts_json=parts["facts.json"].replace(b"part_0", b"part_1"))
     fails("", program_json=b"{")
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(tvm.TVMError, match="cannot be loaded"):
