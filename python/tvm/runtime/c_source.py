@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import relay as _relay
+from relay._checks import require_texts, require_type
 from relay.codegen import _leaves
 
 from .module import BenchmarkResult, Module, measure
@@ -144,9 +145,13 @@ class Library:
                 file.write(image)
             self._loaded = ctypes.CDLL(os.path.abspath(path))
 
-    def require(self, symbol: str) -> None:
-        """Raises AttributeError if the library has no function of the name."""
-        getattr(self._loaded, symbol)
+    def function(self, symbol: str) -> Any:
+        """A function by its name in C. Raises AttributeError if the library has none."""
+        try:
+            return self._loaded[symbol]  # not its attribute, of which it has some of its own
+        except (AttributeError, ValueError):  # a name with a zero is none, either
+            raise AttributeError(f"the library has no function {symbol}: C source declares one TVM_EXTERN_C (extern \"C\" in C++), or its name is another "
+                                 "there") from None  # fmt: skip
 
     def call(self, symbol: str, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
         """Calls a function of TVM's interface for compiled functions. Raises RuntimeError where it says that it failed."""
@@ -155,7 +160,7 @@ class Library:
         values = (ctypes.c_void_p * max(count, 1))(*(ctypes.addressof(tensor) for tensor, _ in parts))
         codes = (ctypes.c_int * max(count, 1))(*[_TENSOR] * count)
         value, code = ctypes.c_int64(0), ctypes.c_int(0)
-        function = getattr(self._loaded, symbol)
+        function = self.function(symbol)
         function.restype = ctypes.c_int
         failed = function(values, codes, ctypes.c_int(count), ctypes.byref(value), ctypes.byref(code), None)
         if failed:
@@ -176,7 +181,7 @@ class Kernel:
             if not all(isinstance(extent, int) for extent in result.shape):
                 raise TypeError(f"C source writes into arrays of known extents, and {name} gives {result}")
             self._results.append((tuple(int(extent) for extent in result.shape), dtype))
-        library.require(name)
+        library.function(name)
 
     def __call__(self, *arrays: Any) -> Any:
         made = [np.empty(shape, dtype) for shape, dtype in self._results]
@@ -185,10 +190,13 @@ class Kernel:
 
 
 class CSourceModule(Module):
-    """C or C++ source with functions by name. It is no program: what a program has besides is not there."""
+    """C or C++ source with functions by name. It is no program: what a program has besides is not there. Raises TypeError for what is no text, and
+    for names that are no list of texts."""
 
     def __init__(self, code: str, fmt: str, func_names: Sequence[str]) -> None:
-        self.code, self._format, self.func_names = str(code), str(fmt) or "c", [str(name) for name in func_names]
+        self.code: str = require_type("code", code, str)
+        self._format: str = require_type("fmt", fmt, str) or "c"
+        self.func_names = require_texts("func_names", func_names)
         self._library: Library | None = None
 
     @property
@@ -275,8 +283,9 @@ class CSourceModule(Module):
 
 def create(code: str, fmt: str = "c", func_names: Sequence[str] = (), const_vars: Sequence[str] = ()) -> CSourceModule:
     """What scripts reach as `runtime.CSourceModuleCreate`. Raises NotImplementedError for names of constants, which code has in itself here."""
-    if const_vars:
-        raise NotImplementedError(f"C source with constants of the program ({', '.join(map(str, const_vars))}): write them into the source")
+    constants = require_texts("const_vars", const_vars)
+    if constants:
+        raise NotImplementedError(f"C source with constants of the program ({', '.join(constants)}): write them into the source")
     return CSourceModule(code, fmt, func_names)
 
 

@@ -197,7 +197,13 @@ def refused(generator, code, fmt="c", shape=(2, 3), names=None):
 def test_what_the_compiler_refuses(generator):
     text = refused(generator, "int part_0(void) { return missing; }")
     assert "missing" in text and "@part_0" in text and "code generator" in text
-    assert "part_0" in refused(generator, "int other(void) { return 0; }")
+    declared = 'has no function part_0: C source declares one TVM_EXTERN_C (extern "C" in C++), or its name is another there'
+    assert declared in refused(generator, "int other(void) { return 0; }")
+    assert declared in refused(generator, (C % "part_0").replace("TVM_EXTERN_C ", ""), "cc")
+    # Names that a loaded library has for Python alone.
+    for name in ("_handle", "_name", "__class__"):
+        assert f"has no function {name}" in refused(generator, C % "part_0", names=[name])
+    assert "has no function a" in refused(generator, C % "part_0", names=["a\0b"])
     assert "arrays of known extents, and part_0 gives Tensor[(?, 3), float32]" in refused(generator, C % "part_0", shape=(relay.Any(), 3))
 
 
@@ -209,6 +215,15 @@ def test_without_a_compiler(generator, monkeypatch):
 def test_constants_are_refused():
     with pytest.raises(NotImplementedError, match=r"C source with constants of the program \(c0\)"):
         create(C % "f", "c", ["f"], ["c0"])
+
+
+def test_what_is_no_text():
+    for args, message in [((None,), "code is a str, not None"), (("int x;", 1), "fmt is a str, not 1"), (("int x;", "c", "part_0"), "func_names is a list"),
+                          (("int x;", "c", [0]), "func_names is a list of texts; one is 0"), (("int x;", "c", ["f"], "c0"), "const_vars is a list")]:  # fmt: skip
+        with pytest.raises(TypeError, match=message):
+            create(*args)
+    names = tvm.runtime.convert(["f", "g"])
+    assert create("int x;", tvm.runtime.String("c"), names, tvm.runtime.convert([])).func_names == ["f", "g"]
 
 
 def test_functions_that_fail(generator):
