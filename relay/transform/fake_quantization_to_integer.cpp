@@ -207,7 +207,8 @@ class IntegerRewriter final : public Rewriter {
     const std::string name = typed.op()->name().str();
     const bool asked = options_.optional_ops.contains(name);
     if (asked) {
-      if (IntegerFormFn attached = attached_integer_form(typed.op(), true)) return attached(use);
+      if (IntegerFormFn attached = attached_integer_form(typed.op(), true))
+        return with_narrow_inputs(use, attached);
     }
     if (optional_integer_forms().find(typed.op()) != nullptr && !asked) return std::nullopt;
     return integer_form(use);

@@ -128,6 +128,7 @@ std::optional<QuantisedResult> bias_on_integers(const QuantisedCall& use) {
   std::optional<Affine> data = one_tensor(use.inputs[0]);
   if (!data) return std::nullopt;
   if (data->dtype != kInt32) return bias_as_sum(use);
+  data->narrow = nullptr;  // the sum may be too large for it
   Affine wanted = *data;
   wanted.axis = 0;
   std::optional<Affine> bias = one_tensor(use.inputs[1]);
@@ -142,16 +143,14 @@ std::optional<QuantisedResult> interpolated_on_integers(const QuantisedCall& use
   std::optional<Affine> affine = one_tensor(use.inputs[0]);
   if (use.inputs.size() != 1 || !affine || affine->vector || affine->dtype.bits > 16)
     return std::nullopt;
-  // Integers are cut off toward zero: more bits make them nearest ones.
-  const int64_t bits = affine->dtype.bits > 8 ? 2 : 8;
+  // Integers are cut off toward zero, of which more bits leave little.
+  const int bits = affine->dtype.bits > 8 ? 2 : 8;
   Formula data = cast(Formula{use.inputs[0].expr, affine->dtype}, kInt32) -
                  Formula{affine->zero_point, kInt32};
   const ExprRef args[] = {(data * (int64_t{1} << bits)).expr};
-  Formula result{make_call(make_op(use.call.op()), args, use.call.attrs_ref(), {}, use.span),
-                 kInt32};
+  ExprRef result = make_call(make_op(use.call.op()), args, use.call.attrs_ref(), {}, use.span);
   affine->zero_point = make_constant(NDArray::scalar<int32_t>(0));
-  affine->dtype = kInt32;
-  return QuantisedResult{{((result + (int64_t{1} << (bits - 1))) >> bits).expr, {affine}}, false};
+  return QuantisedResult{{result, {finer(*affine, bits)}}, false};
 }
 
 }  // namespace relay

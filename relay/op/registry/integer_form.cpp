@@ -407,15 +407,21 @@ std::optional<QuantisedResult> operator_form(const QuantisedCall& use, const Ope
 std::optional<QuantisedResult> average_form(const QuantisedCall& use) {
   if (use.inputs.size() != 1 || !use.inputs[0].tensors[0] || use.inputs[0].tensors[0]->vector)
     return std::nullopt;
-  const Affine affine = *use.inputs[0].tensors[0];
-  // Averages of integers are cut off toward zero: eight more bits make them nearest ones.
-  const bool narrow = affine.dtype.bits <= 16;
+  Affine affine = *use.inputs[0].tensors[0];
   Formula data{use.inputs[0].expr, affine.dtype};
-  if (narrow) data = cast(data, kInt32) * 256;
+  if (affine.dtype.bits <= 16) {
+    // Averages of integers are cut off toward zero, of which so many bits leave little.
+    constexpr int kBits = 8;
+    auto narrow = std::make_shared<const Affine>(affine);
+    data = cast(data, kInt32) * (int64_t{1} << kBits);
+    std::optional<Affine> wide = finer(affine, kBits);
+    if (!wide) return std::nullopt;
+    affine = std::move(*wide);
+    affine.narrow = std::move(narrow);
+  }
   const ExprRef args[] = {data.expr};
-  Formula average{call_on(use.call.op(), args, use.call.attrs_ref(), use.span), data.dtype};
-  if (narrow) average = cast((average + 128) >> 8, affine.dtype);
-  return QuantisedResult{{average.expr, {affine}}, false};
+  const ExprRef average = call_on(use.call.op(), args, use.call.attrs_ref(), use.span);
+  return QuantisedResult{{average, {affine}}, false};
 }
 
 std::optional<QuantisedResult> derived_form(const QuantisedCall& use) {
@@ -425,6 +431,29 @@ std::optional<QuantisedResult> derived_form(const QuantisedCall& use) {
   const QuantisedRule rule = quantised_rule(use.call);
   if (form != nullptr && rule != QuantisedRule::kQuantised) return operator_form(use, *form);
   return rule == QuantisedRule::kKeeps ? moving_form(use) : std::nullopt;
+}
+
+/// Null if the operator does not work on such integers.
+std::optional<QuantisedResult> derived_if_typed(const QuantisedCall& use) {
+  for (const QuantisedValue& input : use.inputs) {
+    for (const auto& tensor : input.tensors) {
+      if (tensor && !tensor->dtype.is_integer()) return std::nullopt;
+    }
+  }
+  try {
+    return derived_form(use);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+bool has_narrow(const QuantisedCall& use) {
+  for (const QuantisedValue& input : use.inputs) {
+    for (const auto& tensor : input.tensors) {
+      if (tensor && tensor->narrow) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -440,19 +469,29 @@ bool keeps_scale(const OpCall& call) {
   return averages().find(call.op()) != nullptr || rule == QuantisedRule::kKeeps;
 }
 
+std::optional<QuantisedResult> with_narrow_inputs(const QuantisedCall& use,
+                                                  const IntegerFormFn& form) {
+  if (!has_narrow(use)) return form(use);
+  std::vector<QuantisedValue> inputs;
+  for (size_t i = 0; i < use.inputs.size(); ++i) {
+    inputs.push_back(
+        changed(use.inputs[i], use.call.input(i),
+                [&](const ExprRef& expr, const std::optional<Affine>& affine,
+                    size_t) -> std::pair<ExprRef, std::optional<Affine>> {
+                  if (!affine || !affine->narrow) return {expr, affine};
+                  return {requantized(expr, *affine, *affine->narrow, use.span), *affine->narrow};
+                }));
+  }
+  return form({use.call, inputs, use.result, use.span});
+}
+
 std::optional<QuantisedResult> integer_form(const QuantisedCall& use) {
-  if (IntegerFormFn attached = attached_integer_form(use.call.op(), false)) return attached(use);
+  if (IntegerFormFn attached = attached_integer_form(use.call.op(), false))
+    return with_narrow_inputs(use, attached);
   if (!use.call.op()->pure()) return std::nullopt;
-  for (const QuantisedValue& input : use.inputs) {
-    for (const auto& tensor : input.tensors) {
-      if (tensor && !tensor->dtype.is_integer()) return std::nullopt;
-    }
-  }
-  try {
-    return derived_form(use);
-  } catch (const Error&) {
-    return std::nullopt;  // it does not work on such integers
-  }
+  std::optional<QuantisedResult> form = derived_if_typed(use);
+  if (form || !has_narrow(use)) return form;
+  return with_narrow_inputs(use, derived_if_typed);
 }
 
 void attach_integer_form(const Operator* op, IntegerFormFn form, bool optional) {
@@ -495,6 +534,21 @@ ExprRef dequantized_from(const ExprRef& value, const Affine& from, Span span) {
   DequantizeAttrs attrs;
   attrs.axis = from.axis;
   return call_on(get_op("qnn.dequantize"), args, Attrs::make(attrs), span);
+}
+
+std::optional<Affine> finer(const Affine& affine, int bits) {
+  Affine result = affine;
+  result.dtype = kInt32;
+  result.scale = product_of_scales(affine.scale,
+                                   make_constant(NDArray::scalar<float>(std::ldexp(1.0F, -bits))));
+  if (const auto* zero = affine.zero_point->as<Constant>()) {
+    const int64_t moved = zero->data().element_as_int64(0) * (int64_t{1} << bits);
+    if (moved != static_cast<int32_t>(moved)) return std::nullopt;
+    result.zero_point = make_constant(NDArray::scalar<int32_t>(static_cast<int32_t>(moved)));
+  } else {
+    result.zero_point = (Formula{affine.zero_point, kInt32} * (int64_t{1} << bits)).expr;
+  }
+  return result;
 }
 
 ExprRef product_of_scales(const ExprRef& a, const ExprRef& b) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,6 +20,9 @@ struct Affine {
   DType dtype;
   int64_t axis = -1;
   bool vector = false;  // the scale or the zero point is one
+  /// Integers of fewer bits, which operators get that do not take these; null where none hold the
+  /// numbers.
+  std::shared_ptr<const Affine> narrow = nullptr;
 };
 /// True if the same integers stand for the same numbers, as far as that is known.
 bool same_affine(const Affine& a, const Affine& b);
@@ -50,13 +54,17 @@ using IntegerFormFn = std::function<std::optional<QuantisedResult>(const Quantis
 /// its rule for quantised numbers and its operator on them (relay/op/registry/facts.h). Throws
 /// `Error` only where an attached function does.
 std::optional<QuantisedResult> integer_form(const QuantisedCall& call);
-/// True if the call gives numbers of the scale and zero point of its inputs.
+/// The form by a function that takes what operators give: integers that have narrow ones are
+/// requantized to these.
+std::optional<QuantisedResult> with_narrow_inputs(const QuantisedCall& call,
+                                                  const IntegerFormFn& form);
+/// True if what the inputs' scales hold holds the results of the call.
 bool keeps_scale(const OpCall& call);
 
 /// A form that replaces what is derived.
 OpColumn<IntegerFormFn>& integer_forms();
-/// True for operators whose results are averages of elements: computed in int32, they keep scale
-/// and zero point.
+/// True for operators whose results are averages of elements: they are computed in int32 in steps
+/// that are finer than those of the elements, so that they are rounded once, to the result's scale.
 OpColumn<bool>& averages();
 /// True for operators that are rewritten only if a caller names them, because much is lost.
 OpColumn<bool>& optional_integer_forms();
@@ -83,6 +91,9 @@ ExprRef requantized(const ExprRef& value, const Affine& from, const Affine& to, 
 ExprRef quantized_as(const ExprRef& value, const Affine& to, Span span);
 /// The numbers that integers stand for, in float32.
 ExprRef dequantized_from(const ExprRef& value, const Affine& from, Span span);
+/// The affine of int32 for the integers times 2^bits; null for a zero point that int32 does not
+/// hold then. Scale and zero point are scalars.
+std::optional<Affine> finer(const Affine& affine, int bits);
 /// The scale of products.
 ExprRef product_of_scales(const ExprRef& a, const ExprRef& b);
 
