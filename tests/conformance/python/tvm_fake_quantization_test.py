@@ -97,6 +97,51 @@ def test_other_zero_points_and_dtypes(name):
     check(quantized(make(dequantized(*X, step=0.05, zero=100, dtype="uint8")), 0.03, 7, "uint8"), steps)
 
 
+FINER = {
+    "mean": (X, lambda x: relay.mean(x, axis=[2, 3])),
+    "global_avg_pool2d": (X, lambda x: relay.nn.global_avg_pool2d(x)),
+    "adaptive_avg_pool2d": (X, lambda x: relay.nn.adaptive_avg_pool2d(x, (2, 3))),
+    "mean_of_mean": (X, lambda x: relay.mean(relay.mean(x, axis=[3]), axis=[2])),
+    "moved": (X, lambda x: relay.transpose(relay.clip(relay.nn.global_avg_pool2d(x), -0.5, 2.0))),
+    "resize": (X, lambda x: relay.image.resize2d(x, (9, 11), method="linear")),
+    "avg_pool1d": (("x", (1, 4, 6)), lambda x: relay.nn.avg_pool1d(x, (3,))),
+}
+
+
+@pytest.mark.parametrize("zero", [0, -7])
+@pytest.mark.parametrize("name", FINER)
+def test_averages_are_rounded_to_the_scale_of_the_result(name, zero):
+    """A step of the data is twenty of the result: rounding to it would be ten steps off."""
+    given, make = FINER[name]
+    check(quantized(make(dequantized(*given, zero=zero)), 0.005, dtype="int16"))
+
+
+@pytest.mark.parametrize("follower", ["dense", "multiply", "sigmoid"])
+def test_averages_before_operators_on_bytes(follower):
+    mean = relay.mean(dequantized(*X, zero=3), axis=[2, 3])
+    if follower == "dense":
+        after = check(quantized(relay.nn.dense(mean, dequantized("w", (5, 4), 0.02)), 0.02))
+        assert count_ops(after["main"])["qnn.dense"] == 1
+    elif follower == "multiply":
+        check(quantized(mean * dequantized("y", (1, 4), 0.05), 0.3))
+    else:
+        check(quantized(relay.sigmoid(mean), 0.1))
+
+
+def test_averages_before_functions_of_scripts():
+    """They get the integers of the data's dtype, which TVM's averages have."""
+    seen = []
+
+    def form(expr, type_map):
+        affine = type_map[expr.args[0]]
+        seen.append(affine.dtype)
+        return [expr.args[0], affine]
+
+    with TempOpAttr("nn.relu", "FTVMFakeQuantizationToInteger", form):
+        check(quantized(relay.nn.relu(relay.mean(dequantized(*X, zero=-60), axis=[2, 3])), 0.1))
+    assert seen == ["int8"]
+
+
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
 def test_binary(name):
     x, y = dequantized("x", (2, 3)), dequantized("y", (2, 3), 0.05, 3)
