@@ -63,8 +63,10 @@ OnnxConverter converter_of(const std::string& name, nb::object function) {
       });
     }
     std::vector<std::pair<ExprRef, TypeRef>> outputs;
-    for (const ExprRef& expr : made) {
-      TypeRef type = infer_expr_type(expr, Module());
+    const TypeRef types = infer_expr_type(make_tuple(made), Module());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const ExprRef& expr = made[i];
+      const TypeRef type = types->as<TupleType>()->fields()[i];
       const auto* tuple = type->as<TupleType>();
       if (tuple == nullptr) outputs.emplace_back(expr, type);
       for (uint32_t k = 0; tuple != nullptr && k < tuple->fields().size(); ++k)

@@ -70,14 +70,24 @@ std::vector<GraphValue> Importer::call_converter(Scope& scope, const Node& node,
     shown.inputs.back() = ExprRef(var);
     replacement.emplace(var.get(), own);
   }
+  const std::vector<std::pair<ExprRef, TypeRef>> converted = converter(shown);
+  if (converted.size() > node.outputs.size()) {
+    fail(node, "its converter gives " + std::to_string(converted.size()) +
+                   " results, the outputs are " + std::to_string(node.outputs.size()));
+  }
+  // All at once: what results share stays shared.
+  std::vector<ExprRef> fields;
+  for (const auto& [result, type] : converted) fields.push_back(result);
+  const ExprRef all = make_tuple(fields);
+  for (const VarRef& var : free_vars(all.get())) {
+    if (!replacement.contains(var.get()))
+      fail(node, "its converter gives an expression of %" + var->name().str() +
+                     ", which is no input of the node");
+  }
+  const ExprRef placed = substitute(all, replacement);
   std::vector<GraphValue> results;
-  for (const auto& [result, type] : converter(shown)) {
-    for (const VarRef& var : free_vars(result.get())) {
-      if (!replacement.contains(var.get()))
-        fail(node, "its converter gives an expression of %" + var->name().str() +
-                       ", which is no input of the node");
-    }
-    results.push_back(widened_half(made(substitute(result, replacement), type)));
+  for (size_t k = 0; k < converted.size(); ++k) {
+    results.push_back(widened_half(made(placed->as<Tuple>()->fields()[k], converted[k].second)));
   }
   return results;
 }

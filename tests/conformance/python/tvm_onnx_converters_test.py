@@ -119,6 +119,12 @@ def test_other_forms_of_converters(table):
     np.testing.assert_allclose(run(relay.frontend.from_onnx(one("Cut", low=-0.5, high=0.5))[0], X), np.clip(X, -0.5, 0.5))
 
 
+def test_results_that_the_node_does_not_have(table):
+    table["Two"] = lambda opset: lambda inputs, attr, params: relay.TupleWrapper(relay.Tuple([relay.exp(inputs[0]), relay.abs(inputs[0])]), 2)
+    mod, _ = tvm_onnx.from_onnx(one("Two"))
+    np.testing.assert_allclose(run(mod, X), np.exp(X), rtol=1e-6)
+
+
 def test_attributes_are_those_of_onnx(table):
     seen = {}
 

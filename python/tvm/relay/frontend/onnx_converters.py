@@ -180,7 +180,9 @@ def _adapted(converter: Any) -> Callable[[OnnxNode], Any]:
         }
         attr = {name: _as_in_a_model(value) for name, value in node.attributes.items()}
         attr["tvm_custom"] = {"name": node.name, "num_outputs": len(node.outputs)}
-        return converter(onnx_input(node.inputs), attr, params)
+        made = converter(onnx_input(node.inputs), attr, params)
+        # Results behind the last that the node has are dropped, as TVM does.
+        return list(made)[: len(node.outputs)] if isinstance(made, _relay.TupleWrapper) else made
 
     return convert
 
