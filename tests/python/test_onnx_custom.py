@@ -95,6 +95,14 @@ def test_in_place_of_the_importers():
     np.testing.assert_array_equal(run(mod, X), np.abs(X))
 
 
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+@pytest.mark.parametrize("name", ["Relu", "::Relu", "ai.onnx::Relu"])
+def test_names_of_the_default_domain(name, domain):
+    proto = model([helper.make_node("Relu", ["x"], ["y"], domain=domain)], {"x": [2, 3]}, {"y": [2, 3]})
+    mod, _ = relay.frontend.from_onnx(proto, custom_convert_map={name: lambda node: relay.abs(node.inputs[0])})
+    np.testing.assert_array_equal(run(mod, X), np.abs(X))
+
+
 def test_several_outputs():
     nodes = [helper.make_node("Halves", ["x"], ["a", "b"]), helper.make_node("Sub", ["a", "b"], ["y"])]
     proto = model(nodes, {"x": [4, 2]}, {"y": [2, 2]})
@@ -107,6 +115,36 @@ def test_several_outputs():
     for convert in (listed, lambda node: relay.split(node.inputs[0], 2), lambda node: tuple(listed(node))):
         mod, _ = relay.frontend.from_onnx(proto, custom_convert_map={"Halves": convert})
         np.testing.assert_array_equal(run(mod, x), x[:2] - x[2:])
+
+
+def two(convert, outputs=2, **options):
+    names = [f"y{k}" for k in range(outputs)]
+    proto = model([helper.make_node("Two", ["x"], names, domain="my.domain")], {"x": [2, 3]}, {name: [2, 3] for name in names}, domains=["my.domain"])
+    return relay.frontend.from_onnx(proto, custom_convert_map={"Two": convert}, **options)[0]
+
+
+def test_outputs_share_what_they_are_made_of():
+    def by_let(node):
+        v = relay.var("v")
+        return relay.Let(v, relay.exp(node.inputs[0]), relay.Tuple([v + v, v * v]))
+
+    def twice(node):
+        v = relay.var("v")
+        once = relay.Let(v, relay.exp(node.inputs[0]), v + v)
+        return [once, once * once]
+
+    for convert, square in ((by_let, 1), (twice, 4)):
+        results = relay.compile(two(convert))(X)
+        np.testing.assert_allclose(np.asarray(results[0]), 2 * np.exp(X), rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(results[1]), square * np.exp(X) ** 2, rtol=1e-5)
+
+    def chain(node):
+        value = node.inputs[0]
+        for _ in range(100):
+            value = relay.tanh(value)
+        return [value + relay.const(float(k)) for k in range(40)]
+
+    assert relay.analysis.list_op_freqs(two(chain, 40))["tanh"] == 100
 
 
 def test_in_a_loop():
@@ -143,12 +181,18 @@ def test_refusals():
     assert 'Gate "first"' in text and "the converter of Gate raised KeyError: 'scale'" in text
     assert "%loose, which is no input of the node" in refused(lambda node: relay.var("loose", shape=(2, 3)))
     assert "a converter gives a list of relay.Expr, not" in refused(lambda node: 3)
+    assert "its converter gives 2 results, the outputs are 1" in refused(lambda node: [node.inputs[0], node.inputs[0]])
+    assert "its converter gives 2 results, the outputs are 1" in refused(lambda node: relay.Tuple([node.inputs[0], node.inputs[0]]))
     assert "there is no output 0" in refused(lambda node: [])
     assert "do not broadcast" in refused(lambda node: node.inputs[0] + relay.const(np.zeros((4, 5), "float32")))
     graph = helper.make_graph([], "empty", [], [])
     assert 'the attribute "body" is a graph, which converters of the caller do not get' in refused(gate, gated(body=graph))
     with pytest.raises(TypeError, match=r"custom_convert_map\['Gate'\] is a function of an OnnxNode, not 3"):
         relay.frontend.from_onnx(gated(), custom_convert_map={"Gate": 3})
+    with pytest.raises(TypeError, match=r"custom_convert_map is a dictionary of converters by names of operators, not \[\]"):
+        relay.frontend.from_onnx(gated(), custom_convert_map=[])
+    with pytest.raises(TypeError, match="fake_quantization is a bool, not 'no'"):
+        relay.frontend.from_onnx(gated(), fake_quantization="no")
     with pytest.raises(TypeError, match="a name in custom_convert_map is a str, not 3"):
         relay.frontend.from_onnx(gated(), custom_convert_map={3: gate})
 

@@ -48,8 +48,8 @@ def from_onnx(
         freeze_node_params: True makes the model's weights constants of the program; False makes them parameters of `main`, and returns them.
         fake_quantization: True leaves operators on dequantised tensors as they are, on floats between `qnn.dequantize` and `qnn.quantize`, for
             passes such as FakeQuantizationToInteger. Without it, products and sums of such tensors are those of their integers.
-        custom_convert_map: A converter by name of an operator, of any domain (``"Gate"``) or one (``"my.domain::Gate"``), in place of the
-            importer's and of functions of the model: it takes an `OnnxNode` and gives an expression for each output.
+        custom_convert_map: A converter by name of an operator, of any domain (``"Gate"``) or one (``"my.domain::Gate"``, ``"ai.onnx::Relu"``), in
+            place of the importer's and of functions of the model: it takes an `OnnxNode` and gives an expression for each output, or for the first of them.
 
     Raises RelayError for a file that is not a model or a wrong one, and for operators that are not supported, all of them at once. What the
     importer warns of is a Python warning.
@@ -63,6 +63,9 @@ def from_onnx(
     elif not isinstance(model, bytes):
         model = os.fspath(model)
     version = None if opset is None else require_int("opset", opset, 1, 2**31 - 1)
+    require_type("fake_quantization", fake_quantization, bool)
+    if custom_convert_map is not None and not isinstance(custom_convert_map, Mapping):
+        raise TypeError(f"custom_convert_map is a dictionary of converters by names of operators, not {shown(custom_convert_map)}")
     converters = {require_type("a name in custom_convert_map", name, str): _converter(name, made) for name, made in (custom_convert_map or {}).items()}
     mod, params, notes = _core.from_onnx(model, _shapes(shape), _dtypes(dtype), version, bool(freeze_node_params), fake_quantization, converters)
     for note in notes:

@@ -494,7 +494,10 @@ CheckedModel::CheckedModel(Model model, std::optional<int64_t> opset,
 
 const OnnxConverter* CheckedModel::converter(const Node& node) const {
   if (converters_.empty()) return nullptr;
-  auto found = converters_.find(std::string(node.domain) + "::" + std::string(node.op_type));
+  const std::string name(node.op_type);
+  auto found = converters_.find(std::string(node.domain) + "::" + name);
+  if (found == converters_.end() && node.domain.empty())
+    found = converters_.find("ai.onnx::" + name);
   if (found == converters_.end()) found = converters_.find(node.op_type);
   return found == converters_.end() ? nullptr : &found->second;
 }

@@ -36,10 +36,11 @@ struct OnnxNode {
   std::vector<std::string> outputs;  // empty: not wanted
 };
 
-/// Gives the outputs of a node in order, each with its type. Called again for nodes in loops, and
-/// where a model is converted anew; throws `Error`.
+/// Gives the outputs of a node in order, each with its type, and no more than it has. Called again
+/// for nodes in loops, and where a model is converted anew; throws `Error`.
 using OnnxConverter = std::function<std::vector<std::pair<ExprRef, TypeRef>>(const OnnxNode& node)>;
-/// By the name of an operator, or by its domain and name: `my.domain::Gate`.
+/// By the name of an operator, or by its domain and name: `my.domain::Gate`; the default domain is
+/// `ai.onnx` or empty.
 using OnnxConverters = std::map<std::string, OnnxConverter, std::less<>>;
 
 struct OnnxOptions {
