@@ -26,6 +26,8 @@ def data_of(rng, shape, dtype):
         ((2, 6, 7, 5), (4, 6, 3, 2), {"padding": (0, 1, 2, 3), "strides": (2, 1), "dilation": (1, 2)}),
         ((2, 6, 7, 5), (4, 3, 3, 3), {"padding": (1, 1), "groups": 2}),
         ((2, 6, 7, 5), (6, 1, 3, 3), {"padding": (1, 1), "groups": 6}),
+        ((2, 6, 7, 5), (6, 2, 3, 3), {"padding": (1, 1), "groups": 3}),
+        ((2, 16, 7, 5), (6, 8, 3, 3), {"padding": (1, 1), "groups": 2}),
         ((2, 6, 7, 5), (4, 6, 1, 1), {}),
         ((2, 7, 5, 6), (3, 3, 6, 4), {"padding": (1, 1), "data_layout": "NHWC", "kernel_layout": "HWIO"}),
     ],

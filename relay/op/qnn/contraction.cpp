@@ -122,18 +122,37 @@ struct SumAxes {
   size_t result;
 };
 
-std::optional<SumAxes> sum_axes(const OpCall& call, const DenseAttrs&) {
-  return SumAxes{{1}, call.result().rank() - 1};
+/// The most rows that are multiplied sooner as bytes with a sign, if nothing is left to subtract.
+constexpr int64_t kFewRows = 7;
+
+/// Nothing for few rows without a zero point.
+std::optional<SumAxes> sum_axes(const OpCall& call, const DenseAttrs&, bool zero_point) {
+  const std::vector<Dim> dims = call.result().dims;
+  int64_t rows = 1;
+  for (size_t k = 0; k + 1 < dims.size() && rows <= kFewRows; ++k)
+    rows =
+        dims[k].is_int() && dims[k].as_int() <= kFewRows ? rows * dims[k].as_int() : kFewRows + 1;
+  if (!zero_point && rows <= kFewRows) return std::nullopt;
+  return SumAxes{{1}, dims.size() - 1};
 }
 
-/// Nothing for channels by themselves, of which processors have no products of bytes.
-std::optional<SumAxes> sum_axes(const OpCall& call, const Conv2DAttrs& attrs) {
+/// The fewest channels of a group that are multiplied as bytes: these go in fours, and without a
+/// zero point, of which nothing is left to subtract, other ways are quicker for more channels.
+constexpr int64_t kFewestChannels = 4, kFewestWithoutZero = 8;
+
+/// Nothing for channels by themselves, of which processors have no products of bytes, and for small
+/// groups of them.
+std::optional<SumAxes> sum_axes(const OpCall& call, const Conv2DAttrs& attrs, bool zero_point) {
   const std::optional<ChannelAxes> channels = axes_of_channels<Conv2DAttrs>(call);
   if (!channels) return std::nullopt;
   const te::TensorInfo weight = call.tensor(kWeight);
   const std::vector<size_t> inputs =
       Layout::parse(attrs.kernel_layout, "OIHW", "kernel_layout").positions('I');
   if (inputs.size() != 1 || weight.dims[inputs[0]].is_int(1)) return std::nullopt;
+  const Dim channels_of_group = weight.dims[inputs[0]];
+  if (attrs.groups > 1 && channels_of_group.is_int() &&
+      channels_of_group.as_int() < (zero_point ? kFewestChannels : kFewestWithoutZero))
+    return std::nullopt;
   SumAxes axes{{}, static_cast<size_t>(channels->result)};
   for (size_t k = 0; k < weight.rank(); ++k) {
     if (static_cast<int64_t>(k) != channels->weight) axes.summed.push_back(static_cast<int64_t>(k));
@@ -171,23 +190,44 @@ std::optional<Formula> with_padding(const Formula& data, const Formula& zero, Co
   return Formula{call_op("nn.pad", {data.expr, element.expr}, Attrs::make(pad)), data.dtype};
 }
 
+/// Bytes with a sign as those without that are 128 more.
+Formula without_sign(const Formula& data) {
+  return reinterpret(apply("bitwise_xor", data, Formula::number(-128, kInt8)), kUInt8);
+}
+
+/// A zero point as that of bytes that are 128 more; in int64, which holds all of them.
+Formula zero_without_sign(const Formula& zero) {
+  const NDArray known = zero.constant();
+  if (known && known.size() == 1) return Formula::number(known.element_as_int64(0) + 128, kInt64);
+  return cast(zero, kInt64) + 128;
+}
+
 /// Σ (x - z) w as Σ x w - z Σ w, where processors multiply the bytes x and w as they are, and the
-/// second sum is a constant for constant weights. Nothing for other calls.
+/// second sum is a constant for constant weights. Of two factors with a sign, which they do not
+/// multiply, the data are moved by 128, with the zero point. Nothing for other calls.
 template <class A>
 ExprRef sums_of_bytes(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
   const te::TensorInfo weight = call.tensor(kWeight);
-  const Formula data{args[kData], call.tensor(kData).dtype};
-  const Formula zero{args[kDataZero], kInt32}, weight_zero{args[kWeightZero], kInt32};
-  if (!is_byte(data.dtype) || !is_byte(weight.dtype) || zero.is_all(0) || !weight_zero.is_all(0))
+  Formula data{args[kData], call.tensor(kData).dtype};
+  Formula zero{args[kDataZero], kInt32};
+  const Formula weight_zero{args[kWeightZero], kInt32};
+  const bool signs = data.dtype == kInt8 && weight.dtype == kInt8;
+  if (!is_byte(data.dtype) || !is_byte(weight.dtype) || (zero.is_all(0) && !signs) ||
+      !weight_zero.is_all(0))
     return {};
   AttrsRef given = with_out_dtype<A>(call.attrs_ref());
   A attrs = given->as<A>();
-  const std::optional<SumAxes> axes = sum_axes(call, attrs);
+  const std::optional<SumAxes> axes = sum_axes(call, attrs, !zero.is_all(0));
   if (!axes) return {};
+  if (signs) {
+    data = without_sign(data);
+    zero = zero_without_sign(zero);
+  }
   const std::optional<Formula> padded = with_padding(data, zero, attrs);
   if (!padded) return {};
   const DType dtype = call.result().dtype;
   const Formula sums{call_op(plain, {padded->expr, args[kWeight]}, Attrs::make(attrs)), dtype};
+  if (zero.is_all(0)) return sums.expr;
   ReduceAttrs reduce;
   reduce.axis = axes->summed;
   const Formula wide = cast({args[kWeight], weight.dtype}, dtype);
