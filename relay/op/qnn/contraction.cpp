@@ -204,14 +204,16 @@ Formula zero_without_sign(const Formula& zero) {
 
 /// Σ (x - z) w as Σ x w - z Σ w, where processors multiply the bytes x and w as they are, and the
 /// second sum is a constant for constant weights. Of two factors with a sign, which they do not
-/// multiply, the data are moved by 128, with the zero point. Nothing for other calls.
+/// multiply, the data are moved by 128 with the zero point, if `moves` says so. Nothing for other
+/// calls.
 template <class A>
-ExprRef sums_of_bytes(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
+ExprRef sums_of_bytes(const OpCall& call, std::span<const ExprRef> args, const char* plain,
+                      bool moves) {
   const te::TensorInfo weight = call.tensor(kWeight);
   Formula data{args[kData], call.tensor(kData).dtype};
   Formula zero{args[kDataZero], kInt32};
   const Formula weight_zero{args[kWeightZero], kInt32};
-  const bool signs = data.dtype == kInt8 && weight.dtype == kInt8;
+  const bool signs = moves && data.dtype == kInt8 && weight.dtype == kInt8;
   if (!is_byte(data.dtype) || !is_byte(weight.dtype) || (zero.is_all(0) && !signs) ||
       !weight_zero.is_all(0))
     return {};
@@ -237,9 +239,10 @@ ExprRef sums_of_bytes(const OpCall& call, std::span<const ExprRef> args, const c
 }
 
 template <class A>
-ExprRef expand_sums(const OpCall& call, std::span<const ExprRef> args, const char* plain) {
+ExprRef expand_sums(const OpCall& call, std::span<const ExprRef> args, const char* plain,
+                    bool moves = true) {
   if constexpr (std::is_same_v<A, Conv2DAttrs> || std::is_same_v<A, DenseAttrs>) {
-    if (ExprRef of_bytes = sums_of_bytes<A>(call, args, plain)) return of_bytes;
+    if (ExprRef of_bytes = sums_of_bytes<A>(call, args, plain, moves)) return of_bytes;
   }
   return centred_sums<A>(call, args, plain);
 }
@@ -292,6 +295,10 @@ OpBuilder& declare(std::string_view name, const char* plain, const char* x, cons
       .column(plain_products(),
               [](const OpCall& call, std::span<const ExprRef> args) {
                 return centred_sums<Conv2DAttrs>(call, args, "nn.conv2d");
+              })
+      .column(narrow_forms(),
+              [](const OpCall& call, std::span<const ExprRef> args) {
+                return expand_sums<Conv2DAttrs>(call, args, "nn.conv2d", false);
               })
       .doc(
           "nn.conv2d of integers less their zero points: padding counts as the data's zero point, "
