@@ -209,7 +209,8 @@ module.exports = grammar({
         optional($.clause),
         "}",
       ),
-    clause: ($) => seq(optional("case"), field("pattern", $._pattern), "=>", field("body", $._value)),
+    clause: ($) =>
+      seq(optional("case"), field("pattern", $._pattern), "=>", repeat($.graph_binding), field("body", $._value)),
     _block_clause: ($) => seq(optional("case"), field("pattern", $._pattern), field("body", $.block)),
 
     _pattern: ($) => choice($.variable_pattern, $.tuple_pattern, $.constructor_pattern),
