@@ -177,8 +177,9 @@ class GraphModule:
         return len(self._required() if known is None else known)
 
     def get_num_inputs(self) -> int:
-        """How many inputs there are, the constants of the graph (p0, ...) among them, as TVM counts."""
-        return len(self._names) + len(self._folded())
+        """How many inputs there are. Where weights were given when it was built, the constants of the graph (p0, …) count among them, as in TVM."""
+        bound = self._weights.values if self._weights is not None else self._kept
+        return len(self._names) + (len(self._folded()) if bound else 0)
 
     def _required(self) -> list[Any]:
         if self._outputs is None:

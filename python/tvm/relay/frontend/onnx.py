@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import relay as _relay
-from relay import Call, Constant, Dim, Expr, IRModule, NDArray, op
+from relay import Call, Dim, Expr, IRModule, NDArray, op
 from relay.expr_functor import ExprMutator
 
 from ... import _absent, _surface
@@ -93,7 +92,6 @@ class _Products(ExprMutator):
 
     def __init__(self, batches: bool) -> None:
         super().__init__()
-        self.constants: dict[int, Expr] = {}  # transposed, by the address of the elements
         self.operators = {op.get("nn.matmul"), *([op.get("nn.batch_matmul")] if batches else [])}
 
     def visit_call(self, call: Call) -> Expr:
@@ -106,23 +104,14 @@ class _Products(ExprMutator):
         dense = call.op == op.get("nn.matmul")
         if dense and (call.attrs["transpose_a"] or ranks != [2, 2]):
             return made
-        transposed = self.transposed(made.args[1], ranks[1])
+        rank = ranks[1]
+        transposed = _relay.op.transpose(made.args[1], [*range(rank - 2), rank - 1, rank - 2])
         attrs: Any = {"out_dtype": call.attrs["out_dtype"] or None}
         if dense:
             product: Any = _relay.op.nn.dense(made.args[0], transposed, **attrs)
         else:
             product = _relay.op.nn.batch_matmul(made.args[0], transposed, transpose_a=call.attrs["transpose_a"], transpose_b=True, **attrs)
         return Call(product.op, product.args, product.attrs, span=call.span)
-
-    def transposed(self, operand: Expr, rank: int) -> Expr:
-        axes = [*range(rank - 2), rank - 1, rank - 2]
-        if not isinstance(operand, Constant):
-            made: Expr = _relay.op.transpose(operand, axes)
-            return made
-        data = operand.data.numpy()
-        if data.ctypes.data not in self.constants:
-            self.constants[data.ctypes.data] = _relay.const(NDArray(np.ascontiguousarray(data.transpose(axes))))
-        return self.constants[data.ctypes.data]
 
 
 def _named(model: Any, folder: str) -> Any:

@@ -13,6 +13,10 @@ __all__ = ["AotModule"]
 class AotModule(GraphModule):
     """A compiled program, its inputs and its last outputs: made of ``lib["default"](device)``."""
 
+    def get_num_inputs(self) -> int:
+        """How many inputs there are. Constants are none."""
+        return len(self._names)
+
     def get_input_name(self, index: int) -> str:
         """The name of an input by its number. Raises IndexError."""
         return self._names[self._at(int(index))]
