@@ -2,94 +2,51 @@
 // sum does.
 #include <gtest/gtest.h>
 
-#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/lower/prepare.h>
 #include <relay/runtime/value.h>
-#include <relay/support/error.h>
 #include <relay/tensor_expr/evaluate.h>
 
+#include <tests/unit/cut_testing.h>
 #include <tests/unit/kernel_testing.h>
 #include <tests/unit/lower_cases.h>
-#include <tests/unit/nest_interpreter.h>
 
 namespace relay::lower::lower_cut_phases_test {
 namespace {
 
-using graph::compose;
-using relay::testing::interpret;
-using relay::testing::LowerCase;
-
-double tolerance(DType dtype) { return dtype.bits < 32 ? 1e-2 : 2e-5; }
-
-te::Computation computation_of(const std::string& conv, const std::vector<TypeRef>& types) {
-  FunctionRef function = relay::testing::main_function(
-      "def @main(%x: " + types[0]->str() + ", %w: " + types[1]->str() + ") { nn." + conv + " }",
-      types);
-  return compose(*function, types).computation;
+std::optional<te::Computation> cut_wherever_possible(const te::Computation& prepared) {
+  return cut_phases(prepared, Processor(), CutIf::kPossible);
 }
 
-TypeRef tensor(const std::vector<Dim>& dims) { return TensorType::make(dims, kFloat32); }
-std::vector<Dim> dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
-
-/// Evaluates the computation cut wherever that is possible, as it is, as loops and as machine code
-/// with several numbers of workers, whose results have equal bits. False if it cannot be cut.
+/// Also as machine code with several numbers of workers, whose results have equal bits.
 bool expect_same(const te::Computation& computation, const std::vector<NDArray>& inputs,
-                 const testing::SymbolValues& value, bool native = true) {
-  std::optional<te::Computation> cut =
-      cut_phases(prepare(computation), Processor(), CutIf::kPossible);
+                 const testing::SymbolValues& value) {
+  const std::optional<te::Computation> cut =
+      testing::expect_same_when_cut(computation, inputs, value, cut_wherever_possible);
   if (!cut) return false;
-  SCOPED_TRACE(cut->str());
-  cut->verify();
   const std::vector<NDArray> wanted = te::evaluate(computation, inputs, value);
-  EXPECT_EQ(testing::difference(te::evaluate(*cut, inputs, value), wanted, tolerance), "");
   LowerOptions options;
   options.prepared = true;
-  Lowered lowered = lower(*cut, "k", options);
-  EXPECT_EQ(testing::difference(interpret(lowered, inputs, value), wanted, tolerance), "");
-  if (!native) return true;
   for (const codegen::Target& target : relay::testing::targets_here()) {
     SCOPED_TRACE(target.name());
     options.processor = target.processor;
     relay::testing::RunnableGroups group({lower(*cut, "k", options)}, target);
     const std::vector<NDArray> one = group.run(0, inputs, 1, value);
-    EXPECT_EQ(testing::difference(one, wanted, tolerance), "");
+    EXPECT_EQ(testing::difference(one, wanted, testing::tolerance_of_sums), "");
     EXPECT_TRUE(bit_equal(group.run(0, inputs, 3, value)[0], one[0]));
   }
   return true;
 }
 
 TEST(CutPhases, RecordedCases) {
-  int count = 0;
-  for (const std::string& file : relay::testing::lower_case_files()) {
-    if (!file.starts_with("conv")) continue;
-    for (const LowerCase& one : relay::testing::lower_cases(file)) {
-      SCOPED_TRACE(file + ": " + one.name);
-      try {
-        const te::Computation computation = compose(*one.function, one.types).computation;
-        count += expect_same(computation, one.inputs, {}, false) ? 1 : 0;
-      } catch (const Error&) {
-        continue;
-      }
-      if (::testing::Test::HasNonfatalFailure()) return;
-    }
-  }
-  EXPECT_GT(count, 10);
+  EXPECT_GT(testing::count_recorded_convolutions([](const auto&... of) {
+              return testing::expect_same_when_cut(of..., cut_wherever_possible).has_value();
+            }),
+            10);
 }
 
-/// A convolution of data with these extents, also with the number of images open.
 void expect_cut(const std::string& conv, const Shape& data, const Shape& weights) {
-  SCOPED_TRACE(conv);
-  const std::vector<NDArray> inputs{testing::random_array(data, kFloat32, 1),
-                                    testing::random_array(weights, kFloat32, 2)};
-  std::vector<TypeRef> types{tensor(dims_of(data)), tensor(dims_of(weights))};
-  EXPECT_TRUE(expect_same(computation_of(conv, types), inputs, {}));
-  TypeVarRef images = TypeVar::make("n", Kind::kShapeVar);
-  std::vector<Dim> dims = dims_of(data);
-  dims[0] = Dim::symbol(images.get());
-  types[0] = tensor(dims);
-  EXPECT_TRUE(
-      expect_same(computation_of(conv, types), inputs, [&](const TypeVar*) { return data[0]; }));
+  testing::expect_of_convolution(conv, data, weights, expect_same);
 }
 
 TEST(CutPhases, Kinds) {
@@ -111,8 +68,11 @@ TEST(CutPhases, Kinds) {
 
 std::optional<te::Computation> if_cheaper(const std::string& conv, const Shape& data,
                                           const Shape& weights) {
+  auto tensor = [](const Shape& shape) {
+    return TensorType::make(std::vector<Dim>(shape.begin(), shape.end()), kFloat32);
+  };
   const te::Computation computation =
-      computation_of(conv, {tensor(dims_of(data)), tensor(dims_of(weights))});
+      testing::convolution_of(conv, {tensor(data), tensor(weights)});
   return cut_phases(prepare(computation), Processor());
 }
 

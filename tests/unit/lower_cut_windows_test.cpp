@@ -1,25 +1,14 @@
 // Windows in parts: which are cut, and that parts give what the sum does.
 #include <gtest/gtest.h>
 
-#include <relay/graph/compose.h>
 #include <relay/lower/lower.h>
 #include <relay/lower/prepare.h>
 #include <relay/lower/tap_ranges.h>
-#include <relay/support/error.h>
-#include <relay/tensor_expr/evaluate.h>
 
-#include <tests/unit/lower_cases.h>
-#include <tests/unit/nest_interpreter.h>
+#include <tests/unit/cut_testing.h>
 
 namespace relay::lower::lower_cut_windows_test {
 namespace {
-
-using graph::compose;
-using graph::Group;
-using relay::testing::interpret;
-using relay::testing::LowerCase;
-
-double tolerance(DType dtype) { return dtype.bits < 32 ? 1e-2 : 2e-5; }
 
 std::string text(const std::vector<TapRange>& ranges) {
   std::string text;
@@ -60,62 +49,22 @@ TEST(CutWindows, GroupsOfRanges) {
   EXPECT_EQ(text(groups[0].members), "0+1: 6+10; 1+1: 0+10");
 }
 
-/// Evaluates the computation cut wherever that is possible, as it is and as loops. False if it
-/// cannot be cut.
 bool expect_same(const te::Computation& computation, const std::vector<NDArray>& inputs,
                  const testing::SymbolValues& value) {
-  std::optional<te::Computation> cut =
-      cut_windows(prepare(computation), Processor(), CutIf::kPossible);
-  if (!cut) return false;
-  SCOPED_TRACE(cut->str());
-  cut->verify();
-  const std::vector<NDArray> wanted = te::evaluate(computation, inputs, value);
-  EXPECT_EQ(testing::difference(te::evaluate(*cut, inputs, value), wanted, tolerance), "");
-  LowerOptions options;
-  options.prepared = true;
-  Lowered lowered = lower(*cut, "k", options);
-  EXPECT_EQ(testing::difference(interpret(lowered, inputs, value), wanted, tolerance), "");
-  return true;
+  return testing::expect_same_when_cut(computation, inputs, value,
+                                       [](const te::Computation& prepared) {
+                                         return cut_windows(prepared, Processor(),
+                                                            CutIf::kPossible);
+                                       })
+      .has_value();
 }
 
 TEST(CutWindows, RecordedCases) {
-  int count = 0;
-  for (const std::string& file : relay::testing::lower_case_files()) {
-    if (!file.starts_with("conv")) continue;
-    for (const LowerCase& one : relay::testing::lower_cases(file)) {
-      SCOPED_TRACE(file + ": " + one.name);
-      try {
-        Group group = compose(*one.function, one.types);
-        count += expect_same(group.computation, one.inputs, {}) ? 1 : 0;
-      } catch (const Error&) {
-        continue;
-      }
-      if (::testing::Test::HasNonfatalFailure()) return;
-    }
-  }
-  EXPECT_GT(count, 80);
+  EXPECT_GT(testing::count_recorded_convolutions(expect_same), 80);
 }
 
-/// A convolution of data with these extents, also with the first of them open.
 void expect_cut(const std::string& conv, const Shape& data, const Shape& weights) {
-  SCOPED_TRACE(conv);
-  auto tensor = [](const Shape& shape) {
-    std::vector<Dim> dims(shape.begin(), shape.end());
-    return TensorType::make(dims, kFloat32);
-  };
-  std::vector<TypeRef> types{tensor(data), tensor(weights)};
-  FunctionRef function = relay::testing::main_function(
-      "def @main(%x: " + types[0]->str() + ", %w: " + types[1]->str() + ") { nn." + conv + " }",
-      types);
-  std::vector<NDArray> inputs{testing::random_array(data, kFloat32, 1),
-                              testing::random_array(weights, kFloat32, 2)};
-  EXPECT_TRUE(expect_same(compose(*function, types).computation, inputs, {}));
-  TypeVarRef images = TypeVar::make("n", Kind::kShapeVar);
-  auto value = [&](const TypeVar*) { return data[0]; };
-  std::vector<Dim> dims(data.begin(), data.end());
-  dims[0] = Dim::symbol(images.get());
-  types[0] = TensorType::make(dims, kFloat32);
-  EXPECT_TRUE(expect_same(compose(*function, types).computation, inputs, value));
+  testing::expect_of_convolution(conv, data, weights, expect_same);
 }
 
 TEST(CutWindows, Kinds) {
