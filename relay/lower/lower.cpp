@@ -20,10 +20,6 @@ using te::TensorId;
 struct SumInTiles {
   TiledSum sum;
   BothWays kernels;
-
-  bool has(size_t stage) const {
-    return stage == sum.data || stage == sum.products || stage == sum.results;
-  }
 };
 
 class Lowering {
@@ -142,7 +138,7 @@ class Lowering {
   /// The sum in tiles that a stage is of.
   SumInTiles* in_tiles(const RowGroup& group) {
     for (SumInTiles& one : tiled_) {
-      if (one.has(group.members[0].stage)) return &one;
+      if (one.sum.has(group.members[0].stage)) return &one;
     }
     return nullptr;
   }
@@ -293,24 +289,24 @@ class Lowering {
 };
 
 /// True if no other stage runs together with those of a sum.
-bool runs_alone(const Computation& c, const TiledSum& sum) {
-  for (const RowGroup& group : find_groups(c)) {
-    for (const Member& member : group.members) {
-      const size_t s = member.stage;
-      const bool inside = s == sum.data || s == sum.products || s == sum.results;
-      if (inside && group.members.size() != 1) return false;
-    }
-  }
-  return true;
+bool runs_alone(const std::vector<RowGroup>& groups, const TiledSum& sum) {
+  return std::all_of(groups.begin(), groups.end(), [&](const RowGroup& group) {
+    return group.members.size() == 1 ||
+           std::none_of(group.members.begin(), group.members.end(),
+                        [&](const Member& member) { return sum.has(member.stage); });
+  });
 }
 
 /// The sums that are computed in one of two ways. Those that cannot be become plain sums.
 std::vector<SumInTiles> sums_in_tiles(Computation& c, const std::string& name,
                                       const LowerOptions& options) {
   std::vector<SumInTiles> result;
-  for (const TiledSum& sum : find_tiled_sums(c)) {
+  const std::vector<TiledSum> sums = find_tiled_sums(c);
+  if (sums.empty()) return result;
+  const std::vector<RowGroup> groups = find_groups(c);
+  for (const TiledSum& sum : sums) {
     std::optional<BothWays> kernels;
-    if (runs_alone(c, sum)) kernels = lower_both_ways(c, sum, name, options);
+    if (runs_alone(groups, sum)) kernels = lower_both_ways(c, sum, name, options);
     if (!kernels && sum.choice == nullptr) continue;
     if (!kernels) {
       c = prepare(without_tiles(c, sum));

@@ -86,8 +86,7 @@ std::optional<DraftKernel> join_kernels(const Computation& c, const TiledSum& su
                                         const std::string& name) {
   std::vector<TensorId> outside;
   auto is_inside = [&](TensorId id) {
-    return id == tensor_of(sum.data) || id == tensor_of(sum.products) ||
-           id == tensor_of(sum.results);
+    return !id.is_input() && sum.has(static_cast<size_t>(id.stage));
   };
   for (const DraftKernel& part : tiles.parts) {
     for (TensorId id : part.tensors) {

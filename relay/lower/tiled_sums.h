@@ -24,6 +24,9 @@ struct TiledSum {
   size_t data = 0, products = 0, results = 0;  // stages
   const te::ScalarNode* choice = nullptr;      // null: tiles pay in every run
   Dim pays = 1;                                // 1 if a run computes it in tiles, else 0
+
+  /// True for its stages.
+  bool has(size_t stage) const { return stage == data || stage == products || stage == results; }
 };
 
 /// All such sums of a prepared computation.
